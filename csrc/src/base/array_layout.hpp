@@ -44,21 +44,16 @@ constexpr std::int64_t num_buffers(array_layout layout) noexcept
   return 0;
 }
 
-/// @return Whether a layout has ascending offsets, one more than it has rows
-constexpr bool has_offsets(array_layout layout) noexcept
-{
-  switch (layout) {
-    case array_layout::offsets32:
-    case array_layout::offsets64:
-    case array_layout::string32:
-    case array_layout::string64: return true;
-    default: return false;
-  }
-}
-
 /// @return Whether a layout has ascending offsets into a child, not into bytes
 constexpr bool has_child_by_offsets(array_layout layout) noexcept
 { return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
+
+/// @return Whether a layout has ascending offsets, one more than it has rows
+constexpr bool has_offsets(array_layout layout) noexcept
+{
+  return has_child_by_offsets(layout) || layout == array_layout::string32 ||
+         layout == array_layout::string64;
+}
 
 /// @return Whether the rows of a layout are consecutive lists of a child's rows
 constexpr bool has_lists(array_layout layout) noexcept

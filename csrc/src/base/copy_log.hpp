@@ -7,8 +7,6 @@
 
 #include <cudf/column/column_view.hpp>
 
-#include <rmm/device_buffer.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>

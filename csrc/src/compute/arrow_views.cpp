@@ -7,8 +7,6 @@
 
 #include <cudf_arrow_bridge/memory.hpp>
 
-#include <cudf/column/column.hpp>
-
 #include <nanoarrow/nanoarrow.h>
 
 #include <algorithm>
@@ -208,9 +206,7 @@ void check_on_device(list_view_rows const& rows, column_path const& path, execut
                                         flat_view(type, rows.size, rows.sizes),
                                         type,
                                         exec.scratch());
-    auto const* bits  = static_cast<cudf::bitmask_type const*>(rows.mask.bits);
-    return range_of({cudf::data_type{type}, rows.size, result.data(), bits, rows.mask.null_count},
-                    exec);
+    return range_of(flat_view(type, rows.size, result.data(), rows.mask), exec);
   };
   // The OR is negative if the offset or the size is. If neither is, a sum that is too great for the
   // type is negative.
@@ -251,12 +247,12 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   if (!exec.host) {
     auto const aligned = [&](void const* numbers) {
       auto const* first = static_cast<std::byte const*>(numbers) + rows.begin * rows.width;
-      return aligned_bytes{first, rows.size * rows.width, rows.width, exec};
+      return align_bytes(first, rows.size * rows.width, rows.width, exec);
     };
     auto const offsets = aligned(rows.offsets);
     auto const sizes   = aligned(rows.sizes);
     auto const copied  = list_view_rows{
-      offsets.data(), sizes.data(), rows.width, 0, rows.size, rows.mask, rows.num_elements};
+      offsets.data, sizes.data, rows.width, 0, rows.size, rows.mask, rows.num_elements};
     check_on_device(copied, path, exec);
     return device::lists_from_views(copied, path, exec);
   }

@@ -19,12 +19,6 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// A column's mask, aligned to `cudf::bitmask_type`. Bit 0 is that of the first row.
-struct row_mask {
-  void const* bits;  ///< null: no row is null
-  cudf::size_type null_count;
-};
-
 /// Rows of a string_view or binary_view array.
 struct view_rows {
   void const* views;     ///< 16 bytes each

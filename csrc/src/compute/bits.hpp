@@ -64,6 +64,15 @@ class bit_words {
   std::int64_t bits_;
 };
 
+/// @return The number of bits of a range that are 0
+inline std::int64_t count_zeros(bit_range const& range)
+{
+  auto const words = bit_words{range};
+  auto zeros       = range.size;
+  for (std::int64_t i = 0; i < words.size(); ++i) { zeros -= std::popcount(words[i]); }
+  return zeros;
+}
+
 /// Makes a mask of `bits` bits from the results of `word_at` for the index of each word. The
 /// padding to 64 bytes, as libcudf's masks have and Arrow recommends, is zero.
 template <typename WordAt>

@@ -13,13 +13,10 @@
 ///     to_bits     0x080d                      the two bytes, read as UINT16
 ///                 0x080d | 0x0080 = 0x088d    OR-ed with itself shifted right by 4
 ///                 0x8d                        its low byte: 0b10001101
-#include "compute/bits_on_device.hpp"
-
 #include "compute/device/buffers.hpp"
 
 #include <cudf/column/column_view.hpp>
 #include <cudf/null_mask.hpp>
-#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/detail/error.hpp>
 
@@ -70,7 +67,7 @@ rmm::device_buffer to_nibbles(rmm::device_buffer const& bytes,
                               std::size_t size,
                               execution const& exec)
 {
-  auto const modulus = filled(size / 4, 254, exec);
+  auto const modulus = filled(static_cast<std::int64_t>(size / 4), 254, exec);
   return combine(binary_operator::MOD,
                  as(type_id::UINT32, bytes, size),
                  as(type_id::UINT8, modulus),
@@ -82,7 +79,7 @@ rmm::device_buffer to_nibbles(rmm::device_buffer const& bytes,
 /// shifted right by 4 they are 0x00n0; the low byte of the OR of both is 0xnm.
 rmm::device_buffer to_bits(rmm::device_buffer const& nibbles, execution const& exec)
 {
-  auto const shift   = filled(nibbles.size() / 2, 4, exec.scratch());
+  auto const shift   = filled(static_cast<std::int64_t>(nibbles.size() / 2), 4, exec.scratch());
   auto const shifted = combine(binary_operator::SHIFT_RIGHT,
                                as(type_id::UINT16, nibbles),
                                as(type_id::UINT8, shift),
@@ -109,13 +106,6 @@ rmm::device_buffer combine_words(binary_operator operation,
 
 }  // namespace
 
-rmm::device_buffer filled(std::size_t size, int byte, execution const& exec)
-{
-  auto result = rmm::device_buffer{size, exec.stream, exec.mr};
-  RMM_CUDA_TRY(cudaMemsetAsync(result.data(), byte, size, exec.stream.get()));
-  return result;
-}
-
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)
 {
   if (size == 0) { return rmm::device_buffer{0, exec.stream, exec.mr}; }
@@ -135,8 +125,8 @@ rmm::device_buffer nonempty_nulls(void const* mask,
 {
   auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
   auto const rows   = static_cast<cudf::size_type>(offsets.count - 1);
-  auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
-  auto const* first = static_cast<std::byte const*>(copied.data());
+  auto const copied = align_bytes(offsets.first, offsets.count * width, width, exec);
+  auto const* first = static_cast<std::byte const*>(copied.data);
   auto const empty  = combine(binary_operator::EQUAL,
                               flat_view(offsets.type, rows, first),
                               flat_view(offsets.type, rows, first + width),

@@ -3,7 +3,6 @@
 #include "compute/buffers.hpp"
 
 #include "compute/bits.hpp"
-#include "compute/bits_on_device.hpp"
 #include "compute/cast.hpp"
 #include "compute/device/buffers.hpp"
 #include "compute/host_access.hpp"
@@ -11,17 +10,17 @@
 
 #include <cudf_arrow_bridge/memory.hpp>
 
-#include <cudf/utilities/type_dispatcher.hpp>
-
-#include <rmm/error.hpp>
+#include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
 
 #include <nanoarrow/nanoarrow.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -30,8 +29,6 @@ namespace cudf_arrow_bridge::detail {
 namespace {
 
 using namespace host;
-
-constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
 
 void copy_memory(void* target, void const* source, std::int64_t size, execution const& exec)
 {
@@ -95,10 +92,7 @@ rmm::device_buffer valid_in_both(bit_range const& left,
 cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
   if (!exec.host) { return device::count_nulls(range, exec); }
-  auto const words = bit_words{range};
-  auto valid       = std::int64_t{0};
-  for (std::int64_t i = 0; i < words.size(); ++i) { valid += std::popcount(words[i]); }
-  return static_cast<cudf::size_type>(range.size - valid);
+  return static_cast<cudf::size_type>(count_zeros(range));
 }
 
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
@@ -117,8 +111,8 @@ rmm::device_buffer cast_values(void const* values,
                                execution const& exec)
 {
   auto const width   = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{from}));
-  auto const aligned = aligned_bytes{values, size * width, width, exec};
-  auto column = cast_column(flat_view(from, size, aligned.data()), cudf::data_type{to}, exec);
+  auto const aligned = align_bytes(values, size * width, width, exec);
+  auto column        = cast_column(flat_view(from, size, aligned.data), cudf::data_type{to}, exec);
   return std::move(*column->release().data);
 }
 
@@ -126,8 +120,8 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
 {
   if (!exec.host) {
     constexpr auto width = std::int64_t{sizeof(std::uint16_t)};
-    auto const aligned   = aligned_bytes{halves, size * width, width, exec};
-    return device::widen_halves(aligned.data(), size, exec);
+    auto const aligned   = align_bytes(halves, size * width, width, exec);
+    return device::widen_halves(aligned.data, size, exec);
   }
   return map_values<std::uint16_t, float>(halves, size, exec, half_to_float);
 }
@@ -185,11 +179,14 @@ rmm::device_buffer interleave(plain_columns const& columns, execution const& exe
   return result;
 }
 
-rmm::device_buffer zeros(std::int64_t size, execution const& exec)
+rmm::device_buffer filled(std::int64_t size, int byte, execution const& exec)
 {
-  if (!exec.host) { return device::zeros(size, exec); }
   auto result = allocate(size, exec);
-  std::fill_n(static_cast<std::byte*>(result.data()), size, std::byte{});
+  if (exec.host) {
+    std::fill_n(static_cast<std::byte*>(result.data()), size, static_cast<std::byte>(byte));
+  } else if (size > 0) {
+    RMM_CUDA_TRY(cudaMemsetAsync(result.data(), byte, result.size(), exec.stream.get()));
+  }
   return result;
 }
 
@@ -239,28 +236,24 @@ rmm::device_buffer lengths_between(offset_range const& offsets, execution const&
   auto const width = static_cast<std::int64_t>(cudf::size_of(type));
   auto const lists = offsets.count - 1;
   if (!exec.host) {
-    auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
-    auto const* first = static_cast<std::byte const*>(copied.data());
+    auto const copied = align_bytes(offsets.first, offsets.count * width, width, exec);
+    auto const* first = static_cast<std::byte const*>(copied.data);
     return device::combine(cudf::binary_operator::SUB,
                            flat_view(type.id(), lists, first + width),
                            flat_view(type.id(), lists, first),
                            type.id(),
                            exec);
   }
-  auto result      = allocate(lists * width, exec);
-  auto const write = [&]<typename T>(T* out) {
+  return with_width(type, [&]<typename T>(T) {
+    auto result = allocate(lists * width, exec);
     for (std::int64_t list = 0; list < lists; ++list) {
       // Offsets may be invalid, and the difference of signed integers must not overflow.
       auto const end = static_cast<std::uint64_t>(load<T>(offsets.first, list + 1));
-      out[list] = static_cast<T>(end - static_cast<std::uint64_t>(load<T>(offsets.first, list)));
+      values_of<T>(result)[static_cast<std::size_t>(list)] =
+        static_cast<T>(end - static_cast<std::uint64_t>(load<T>(offsets.first, list)));
     }
-  };
-  if (type.id() == cudf::type_id::INT64) {
-    write(static_cast<std::int64_t*>(result.data()));
-  } else {
-    write(static_cast<std::int32_t*>(result.data()));
-  }
-  return result;
+    return result;
+  });
 }
 
 list_lengths read_lengths(offset_range const& offsets, execution const& exec)
@@ -304,7 +297,7 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec)
 {
   if (!exec.host) { return device::count_up(count, step, exec); }
-  auto result = allocate(count * offset_bytes, exec);
+  auto result = allocate(count * std::int64_t{sizeof(step)}, exec);
   auto* out   = static_cast<std::int32_t*>(result.data());
   auto next   = std::uint32_t{0};
   for (std::int64_t i = 0; i < count; ++i, next += static_cast<std::uint32_t>(step)) {

@@ -61,9 +61,21 @@ struct execution {
   std::shared_ptr<scratch_resource> temporary;  ///< null on the host
 };
 
-/// A buffer as a column without nulls.
-inline cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
-{ return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
+/// A column's mask, aligned to `cudf::bitmask_type`. Bit 0 is that of the first row.
+struct row_mask {
+  void const* bits;  ///< null: no row is null
+  cudf::size_type null_count;
+};
+
+/// A buffer as a column.
+inline cudf::column_view flat_view(cudf::type_id type,
+                                   std::int64_t size,
+                                   void const* data,
+                                   row_mask const& mask = {nullptr, 0})
+{
+  auto const* bits = static_cast<cudf::bitmask_type const*>(mask.bits);
+  return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, bits, mask.null_count};
+}
 
 /// A column of `size` fixed-width values without nulls.
 inline std::unique_ptr<cudf::column> make_column(cudf::data_type type,
@@ -88,11 +100,7 @@ constexpr std::int64_t bytes_for_bits(std::int64_t bits) { return (bits + 7) / 8
 
 /// Bytes that libcudf allocates and copies for the mask of `rows` rows: a multiple of 64, as in
 /// `cudf::bitmask_allocation_size_bytes`.
-constexpr std::int64_t padded_mask_size(std::int64_t rows)
-{
-  constexpr auto block_bits = std::int64_t{512};
-  return (rows + block_bits - 1) / block_bits * (block_bits / 8);
-}
+constexpr std::int64_t padded_mask_size(std::int64_t rows) { return (rows + 511) / 512 * 64; }
 
 /// Packs bools of one byte each into bits. Any byte but 0 is true.
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec);
@@ -161,8 +169,12 @@ struct plain_columns {
 /// Copies columns to one buffer, row by row. The values of a single row may be misaligned.
 rmm::device_buffer interleave(plain_columns const& columns, execution const& exec);
 
+/// `size` equal bytes.
+rmm::device_buffer filled(std::int64_t size, int byte, execution const& exec);
+
 /// `size` bytes of zeros.
-rmm::device_buffer zeros(std::int64_t size, execution const& exec);
+inline rmm::device_buffer zeros(std::int64_t size, execution const& exec)
+{ return filled(size, 0, exec); }
 
 /// The place of an integer in memory.
 struct stored_integer {
@@ -238,5 +250,31 @@ constexpr float half_to_float(std::uint16_t half) noexcept
   auto const sign     = (half & 0x8000U) << 16;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | infinite | sign);
 }
+
+/// Operations that only exist for device memory.
+namespace device {
+/// The AND of two masks, both aligned to `cudf::bitmask_type`.
+rmm::device_buffer valid_in_both(void const* left,
+                                 void const* right,
+                                 cudf::size_type rows,
+                                 execution const& exec);
+
+/**
+ * @brief A mask in which a row is null if it is null in `mask` and not empty.
+ *
+ * @param mask Mask of string or list rows, aligned to `cudf::bitmask_type`
+ * @param offsets Offsets of the rows, one more than there are rows
+ */
+rmm::device_buffer nonempty_nulls(void const* mask,
+                                  offset_range const& offsets,
+                                  execution const& exec);
+
+/// The greatest of `size` bytes, at least one. Only enqueues work.
+rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execution const& exec);
+
+/// Clears the bits after the first `size` of a result of `copy_bits`, in their last word. Copies in
+/// device memory have bits of the source there.
+void clear_bits_after(rmm::device_buffer& bits, std::int64_t size, execution const& exec);
+}  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

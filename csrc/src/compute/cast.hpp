@@ -42,6 +42,9 @@ struct value_range {
 /// The range of signed integers, durations or decimals, as stored integers. Waits on device memory.
 value_range range_of(cudf::column_view const& column, execution const& exec);
 
+/// The number of units of a timestamp or duration type in a day.
+std::int64_t ticks_a_day(cudf::type_id unit);
+
 /// Whether all valid rows of a timestamp column are at midnight. Waits on device memory.
 bool has_whole_days(cudf::column_view const& column, execution const& exec);
 

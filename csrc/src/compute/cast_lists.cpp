@@ -3,12 +3,13 @@
 #include "compute/cast.hpp"
 #include "compute/host_access.hpp"
 
+#include <nanoarrow/nanoarrow.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <span>
 
 namespace cudf_arrow_bridge::detail {
@@ -24,42 +25,42 @@ std::int32_t const* offsets_of(cudf::column_view const& column)
   return column.size() == 0 ? nullptr : child_of(column, 0).begin<std::int32_t>() + column.offset();
 }
 
-/// A string view in the specification's layout of 16 bytes, as two words.
-struct string_view_entry {
-  static constexpr std::int64_t inlined = 12;
+/// A string view in the specification's layout as a little-endian number: 32 bits for the size;
+/// then 96 bits of a string of at most 12 bytes, or 32 bits each for the first 4 bytes of a longer
+/// one, for the data buffer, and for the offset.
+using view_word = __uint128_t;
 
-  std::uint64_t low;   ///< size, then the first 4 bytes of the string
-  std::uint64_t high;  ///< bytes 4 to 11 of a short string; else buffer index, offset
-};
-
-/// A word whose lowest `count` bytes have all bits, and the others none.
-constexpr std::uint64_t low_bytes(std::int64_t count)
-{
-  auto const bits = static_cast<unsigned>(std::clamp<std::int64_t>(count, 0, 8) * 8);
-  return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
-}
+/// Masks of the first 0 to 12 bytes of a string in its view. Computing them takes longer.
+constexpr auto string_masks = [] {
+  auto result = std::array<view_word, NANOARROW_BINARY_VIEW_INLINE_SIZE + 1>{};
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i] = ((view_word{1} << 8 * i) - 1) << 32;
+  }
+  return result;
+}();
 
 /// @param end End of the data, which may be after the end of the string
-inline string_view_entry entry_of(char const* data,
-                                  std::int64_t begin,
-                                  std::int64_t size,
-                                  char const* end)
+view_word view_of(char const* data, std::int64_t begin, std::int64_t size, char const* end)
 {
   auto const* bytes = data + begin;
-  auto first = std::array<std::uint64_t, 2>{};  // the first bytes of the string, then other bytes
+  auto first        = view_word{0};  // the first bytes of the string, then other bytes
   if (end - bytes >= std::int64_t{sizeof first}) {
-    std::memcpy(first.data(), bytes, sizeof first);
+    std::memcpy(&first, bytes, sizeof first);
   } else if (size > 0) {
-    std::memcpy(first.data(), bytes, static_cast<std::size_t>(size));
+    std::memcpy(&first, bytes, static_cast<std::size_t>(size));
   }
-  auto const prefix = first[0] & low_bytes(std::min<std::int64_t>(size, 4));
-  auto const rest   = (first[0] >> 32 | first[1] << 32) & low_bytes(size - 4);
-  return {static_cast<std::uint64_t>(size) | prefix << 32,
-          size > string_view_entry::inlined ? static_cast<std::uint64_t>(begin) << 32 : rest};
+  auto const size_bits = static_cast<std::uint32_t>(size);
+  if (size > NANOARROW_BINARY_VIEW_INLINE_SIZE) {
+    auto const prefix = static_cast<view_word>(static_cast<std::uint32_t>(first));
+    return size_bits | prefix << 32 | static_cast<view_word>(begin) << 96;
+  }
+  // The sizes of invalid offsets may be negative.
+  auto const num_bytes = static_cast<std::size_t>(std::max<std::int64_t>(size, 0));
+  return size_bits | (first << 32 & string_masks[num_bytes]);
 }
 
 template <typename Offset>
-void fill_views(byte_strings const& strings, std::span<string_view_entry> views)
+void fill_views(byte_strings const& strings, std::span<view_word> views)
 {
   auto const* data = static_cast<char const*>(strings.data);
   auto const* end  = data + load<Offset>(strings.offsets, strings.size);
@@ -69,7 +70,7 @@ void fill_views(byte_strings const& strings, std::span<string_view_entry> views)
   for (auto& view : views) {
     auto const valid = mask == nullptr || bit_at(mask, row);
     auto const next  = std::int64_t{load<Offset>(strings.offsets, ++row)};
-    view             = valid ? entry_of(data, begin, next - begin, end) : string_view_entry{};
+    view             = valid ? view_of(data, begin, next - begin, end) : view_word{0};
     begin            = next;
   }
 }
@@ -86,12 +87,9 @@ value_range sizes_of_lists(cudf::column_view const& column, execution const& exe
   auto const has_nulls = column.null_count() > 0;
   auto const mask =
     has_nulls ? copy_bits({column.null_mask(), column.offset(), size}, scratch) : zeros(0, scratch);
-  return range_of({cudf::data_type{cudf::type_id::INT32},
-                   size,
-                   lengths.data(),
-                   static_cast<cudf::bitmask_type const*>(mask.data()),
-                   column.null_count()},
-                  exec);
+  auto const valid =
+    flat_view(cudf::type_id::INT32, size, lengths.data(), {mask.data(), column.null_count()});
+  return range_of(valid, exec);
 }
 
 rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)
@@ -112,10 +110,9 @@ rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& ex
 
 rmm::device_buffer make_views(byte_strings const& strings, execution const& exec)
 {
-  auto result =
-    host::allocate(std::int64_t{strings.size} * std::int64_t{sizeof(string_view_entry)}, exec);
+  auto result = host::allocate(std::int64_t{strings.size} * std::int64_t{sizeof(view_word)}, exec);
   if (strings.size == 0) { return result; }
-  auto const views = host::values_of<string_view_entry>(result);
+  auto const views = host::values_of<view_word>(result);
   strings.offset_width == 8 ? fill_views<std::int64_t>(strings, views)
                             : fill_views<std::int32_t>(strings, views);
   return result;

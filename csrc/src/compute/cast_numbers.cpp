@@ -5,6 +5,8 @@
 #include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>
 
+#include <cuda/std/limits>
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -31,8 +33,11 @@ auto with_ticks_a_day(type_id unit, Use use)
     case type_id::TIMESTAMP_DAYS: return use(ticks<1>{});
     case type_id::DURATION_SECONDS:
     case type_id::TIMESTAMP_SECONDS: return use(ticks<seconds>{});
+    case type_id::DURATION_MILLISECONDS:
     case type_id::TIMESTAMP_MILLISECONDS: return use(ticks<seconds * 1'000>{});
+    case type_id::DURATION_MICROSECONDS:
     case type_id::TIMESTAMP_MICROSECONDS: return use(ticks<seconds * 1'000'000>{});
+    case type_id::DURATION_NANOSECONDS:
     case type_id::TIMESTAMP_NANOSECONDS: return use(ticks<seconds * 1'000'000'000>{});
     default: throw cudf::logic_error{"not a type of times"};
   }
@@ -42,11 +47,6 @@ auto with_ticks_a_day(type_id unit, Use use)
 template <std::int64_t By>
 std::int64_t floor_divide(std::int64_t value, ticks<By>)
 { return value / By - (value % By < 0 ? 1 : 0); }
-
-/// The greatest value; its complement is the least. `std::numeric_limits` does not support 128-bit
-/// integers.
-template <typename T>
-constexpr T max_of = static_cast<T>(~(static_cast<__uint128_t>(1) << (8 * sizeof(T) - 1)));
 
 /// Calls `use` with each valid value.
 template <typename T, typename Use>
@@ -85,7 +85,7 @@ rmm::device_buffer cast_times(cudf::column_view const& column,
                               cudf::data_type type,
                               execution const& exec)
 {
-  auto const multiply = with_ticks_a_day(type.id(), [](std::int64_t count) { return count; });
+  auto const multiply = ticks_a_day(type.id());
   return with_ticks_a_day(column.type().id(), [&](auto divide) {
     using from_type = std::conditional_t<divide == 1, std::int32_t, std::int64_t>;
     // Null rows may have any value, so multiply unsigned numbers, for which overflow is defined.
@@ -124,15 +124,21 @@ value_range range_of(cudf::column_view const& column, execution const& exec)
     return device::range_of(column, no_others, exec);
   }
   return with_width(column.type(), [&](auto stored) {
-    using value_type = decltype(stored);
-    auto least       = max_of<value_type>;
-    auto greatest    = static_cast<value_type>(~least);
-    visit_valid<value_type>(column, [&](auto value) {
+    // Those of std do not support 128-bit integers.
+    using limits  = cuda::std::numeric_limits<decltype(stored)>;
+    auto least    = limits::max();
+    auto greatest = limits::min();
+    visit_valid<decltype(stored)>(column, [&](auto value) {
       least    = std::min(least, value);
       greatest = std::max(greatest, value);
     });
     return least > greatest ? value_range{} : value_range{true, least, greatest};
   });
+}
+
+std::int64_t ticks_a_day(cudf::type_id unit)
+{
+  return with_ticks_a_day(unit, [](std::int64_t count) { return count; });
 }
 
 bool has_whole_days(cudf::column_view const& column, execution const& exec)

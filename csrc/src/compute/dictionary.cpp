@@ -9,7 +9,7 @@
 
 #include <cudf_arrow_bridge/memory.hpp>
 
-#include <cudf/utilities/type_dispatcher.hpp>
+#include <cudf/dictionary/dictionary_column_view.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -27,76 +27,65 @@ using cudf::size_type;
 
 constexpr size_type no_key = -1;
 
-/// Rows of a dictionary.
-struct dictionary_rows {
-  cudf::column_view const& indices;
-  std::int64_t begin;  ///< first row, counted from the head of the indices
-  size_type size;
-  size_type num_keys;
-  row_mask const& mask;  ///< its bit `begin` is that of the first row
-
-  [[nodiscard]] bool is_null(std::int64_t row) const
-  { return mask.bits != nullptr && !bit_at(mask.bits, begin + row); }
-};
-
 /// The index of each row as INT32; `no_key` for null rows.
 ///
 /// @throws std::invalid_argument for the first index that is out of bounds
-rmm::device_buffer keys_of_rows(dictionary_rows const& rows,
+rmm::device_buffer keys_of_rows(cudf::column_view const& indices,
+                                size_type num_keys,
                                 column_path const& path,
                                 execution const& exec)
 {
-  auto result = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(size_type)}, exec);
+  auto result = allocate(std::int64_t{indices.size()} * std::int64_t{sizeof(size_type)}, exec);
   auto* keys  = static_cast<size_type*>(result.data());
-  with_stored(rows.indices.type(), [&]<typename Index>(Index) {
-    auto const* first = rows.indices.head<Index>() + rows.begin;
-    for (size_type row = 0; row < rows.size; ++row) {
+  with_stored(indices.type(), [&]<typename Index>(Index) {
+    auto const* first = indices.head<Index>() + indices.offset();
+    for (size_type row = 0; row < indices.size(); ++row) {
       auto const fail = [&](std::string const& what) {
         fail_invalid(path, "row " + std::to_string(row) + ": " + what);
       };
       constexpr auto width       = std::int64_t{sizeof(Index)};
       constexpr auto is_unsigned = std::is_unsigned_v<Index>;
-      keys[row] = rows.is_null(row) ? no_key
-                                    : static_cast<size_type>(read_index(
-                                        first + row, width, is_unsigned, rows.num_keys, fail));
+      keys[row] =
+        is_null_row(indices, row)
+          ? no_key
+          : static_cast<size_type>(read_index(first + row, width, is_unsigned, num_keys, fail));
     }
   });
   return result;
 }
 
 /// Checks indices in device memory. Copies them to the host only to find the first wrong row.
-void check_on_device(dictionary_rows const& rows, column_path const& path, execution const& exec)
+void check_on_device(cudf::column_view const& indices,
+                     size_type num_keys,
+                     column_path const& path,
+                     execution const& exec)
 {
-  auto const end   = rows.begin + rows.size;
-  auto const all   = cudf::column_view{rows.indices.type(),
-                                       rows.size,
-                                       rows.indices.head<void>(),
-                                       static_cast<cudf::bitmask_type const*>(rows.mask.bits),
-                                       rows.mask.null_count,
-                                       static_cast<size_type>(rows.begin)};
-  auto const range = range_of(all, exec);
-  if (!range.any || (range.least >= 0 && range.greatest < rows.num_keys)) { return; }
-  auto const width   = static_cast<std::int64_t>(cudf::size_of(rows.indices.type()));
-  auto const bits    = rows.mask.null_count == 0 ? 0 : bytes_for_bits(end);
-  auto const numbers = copy_to_host(rows.indices.head<void>(), end * width, exec.stream);
-  auto const mask    = copy_to_host(rows.mask.bits, bits, exec.stream);
-  auto const copied  = flat_view(rows.indices.type().id(), end, numbers.data());
-  auto const on_host = execution{true, exec.stream, host_memory_resource()};
-  (void)keys_of_rows(
-    {copied, rows.begin, rows.size, rows.num_keys, {mask.data(), 0}}, path, on_host);
+  auto const range = range_of(indices, exec);
+  if (!range.any || (range.least >= 0 && range.greatest < num_keys)) { return; }
+  auto const end     = std::int64_t{indices.offset()} + indices.size();
+  auto const width   = static_cast<std::int64_t>(cudf::size_of(indices.type()));
+  auto const bits    = indices.null_count() == 0 ? 0 : bytes_for_bits(end);
+  auto const numbers = copy_to_host(indices.head<void>(), end * width, exec.stream);
+  auto const mask    = copy_to_host(indices.null_mask(), bits, exec.stream);
+  auto const copied  = cudf::column_view{indices.type(),
+                                         indices.size(),
+                                         numbers.data(),
+                                         static_cast<cudf::bitmask_type const*>(mask.data()),
+                                         indices.null_count(),
+                                         indices.offset()};
+  (void)keys_of_rows(copied, num_keys, path, {true, exec.stream, host_memory_resource()});
 }
 
 }  // namespace
 
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
-                                row_mask const& mask,
                                 column_path const& path,
                                 execution const& exec)
 {
   if (!exec.host) {
-    check_on_device({indices, 0, indices.size(), keys.size(), mask}, path, exec);
-    return device::drop_null_keys(indices, keys, mask, path, exec);
+    check_on_device(indices, keys.size(), path, exec);
+    return device::drop_null_keys(indices, keys, path, exec);
   }
   auto valid_keys       = std::vector<size_type>{};
   auto new_index_of_key = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
@@ -106,7 +95,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
     valid_keys.push_back(key);
   }
   auto const size = indices.size();
-  auto buffer     = keys_of_rows({indices, 0, size, keys.size(), mask}, path, exec);
+  auto buffer     = keys_of_rows(indices, keys.size(), path, exec);
   auto const rows = values_of<size_type>(buffer);
   for (auto& key : rows) {
     if (key != no_key) { key = new_index_of_key[static_cast<std::size_t>(key)]; }
@@ -130,10 +119,8 @@ void check_indices_on_device(cudf::column_view const& dictionary,
                              column_path const& path,
                              execution const& exec)
 {
-  auto const mask = row_mask{dictionary.null_mask(), dictionary.null_count()};
-  auto const keys = child_of(dictionary, 1).size();
-  check_on_device(
-    {child_of(dictionary, 0), dictionary.offset(), dictionary.size(), keys, mask}, path, exec);
+  auto const indices = cudf::dictionary_column_view{dictionary}.get_indices_annotated();
+  check_on_device(indices, child_of(dictionary, 1).size(), path, exec);
 }
 
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
@@ -141,14 +128,11 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 execution const& exec)
 {
   if (!exec.host) { return device::decode_dictionary(dictionary, path, exec); }
-  auto const& indices = child_of(dictionary, 0);
-  auto const& keys    = child_of(dictionary, 1);
-  auto const size     = dictionary.size();
-  auto const mask     = row_mask{dictionary.null_count() == 0 ? nullptr : dictionary.null_mask(),
-                                 dictionary.null_count()};
-  auto const rows =
-    keys_of_rows({indices, dictionary.offset(), size, keys.size(), mask}, path, exec);
-  return gather_rows(keys, flat_view(cudf::type_id::INT32, size, rows.data()), path, exec);
+  auto const indices = cudf::dictionary_column_view{dictionary}.get_indices_annotated();
+  auto const& keys   = child_of(dictionary, 1);
+  auto const rows    = keys_of_rows(indices, keys.size(), path, exec);
+  auto const map     = flat_view(cudf::type_id::INT32, indices.size(), rows.data());
+  return gather_rows(keys, map, path, exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base/errors.hpp"
-#include "compute/arrow_views.hpp"
 #include "compute/buffers.hpp"
 
 #include <cudf/column/column.hpp>
@@ -27,11 +26,10 @@ struct dictionary_parts {
  *
  * @throws std::invalid_argument for an index of a valid row that is out of bounds
  *
- * @param indices Index of each row, without a mask
+ * @param indices Index of each row, with the mask of the rows
  */
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
-                                row_mask const& mask,
                                 column_path const& path,
                                 execution const& exec);
 

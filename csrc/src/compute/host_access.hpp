@@ -10,7 +10,6 @@
 
 #include <rmm/device_buffer.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

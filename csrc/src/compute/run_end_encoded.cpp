@@ -4,7 +4,6 @@
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/traits.hpp>
-#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <algorithm>
 #include <ranges>
@@ -82,10 +81,8 @@ std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
 {
   auto const is_null = values.type().id() == cudf::type_id::EMPTY;
   if (is_null || !exec.host) { check_last_run(rows, path, exec); }
-  if (is_null) {  // excluded first: `cudf::is_fixed_width` throws for it
-    return std::make_unique<cudf::column>(
-      values.type(), rows.size, allocate(0, exec), allocate(0, exec), rows.size);
-  }
+  // Excluded first: `cudf::is_fixed_width` throws for it.
+  if (is_null) { return null_rows_like(values, rows.size, exec); }
   if (!exec.host || !cudf::is_fixed_width(values.type())) {
     auto const runs =
       exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, path, exec);

@@ -35,7 +35,6 @@ bool needs_emptying(cudf::column_view const& column, execution const& exec)
 {
   if (!has_null_lists_or_strings(column)) { return false; }
   if (!exec.host) { return !has_null_column(column) && device::has_nonempty_nulls(column, exec); }
-  if (column.num_children() == 0) { return false; }  // an empty string column
   auto const& offsets = child_of(column, 0);
   auto const width    = bits_of(offsets.type()) / 8;
   auto const begin_of = [&](std::int64_t row) {

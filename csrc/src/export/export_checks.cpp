@@ -6,6 +6,8 @@
 
 #include <cudf/lists/lists_column_view.hpp>
 
+#include <cuda/cmath>
+
 #include <array>
 #include <cstddef>
 #include <stdexcept>
@@ -14,24 +16,6 @@
 
 namespace cudf_arrow_bridge::detail {
 namespace {
-
-std::int64_t duration_of_a_day(cudf::type_id unit)
-{
-  constexpr std::int64_t seconds = 86'400;
-  switch (unit) {
-    case cudf::type_id::DURATION_SECONDS: return seconds;
-    case cudf::type_id::DURATION_MILLISECONDS: return seconds * 1'000;
-    case cudf::type_id::DURATION_MICROSECONDS: return seconds * 1'000'000;
-    default: return seconds * 1'000'000'000;
-  }
-}
-
-__int128_t power_of_ten(int exponent)
-{
-  auto result = __int128_t{1};
-  for (int i = 0; i < exponent; ++i) { result *= 10; }
-  return result;
-}
 
 /// The intersection of several masks.
 struct joined_mask {
@@ -108,7 +92,7 @@ void check_values(cudf::column_view const& column,
         fail_invalid(
           path, "the requested schema has times of day, and the column has negative durations");
       }
-      if (range.any && range.greatest >= duration_of_a_day(column.type().id())) {
+      if (range.any && range.greatest >= ticks_a_day(column.type().id())) {
         fail_invalid(
           path,
           "the requested schema has times of day, and the column has durations of a day or more");
@@ -116,7 +100,7 @@ void check_values(cudf::column_view const& column,
       return;
     }
     case value_check::digits: {
-      auto const limit = power_of_ten(step.digits);
+      auto const limit = cuda::ipow(__int128_t{10}, step.digits);
       auto const range = range_of(column, exec);
       if (range.any && (range.least <= -limit || range.greatest >= limit)) {
         fail_invalid(path,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/bits_on_device.hpp"
+#include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/transfer/read_back.hpp"
 #include "import/column_importer.hpp"
@@ -185,7 +185,7 @@ class fact_reader {
     reads_->enqueue();
     if (!ranges_.empty()) {
       // `count_nulls` waits for the stream, including the reads that were enqueued before.
-      counts_ = device::count_nulls(ranges_, exec_);
+      counts_ = count_nulls(ranges_, exec_);
       reads_->note_wait();
     } else if (!reads_->is_empty()) {
       reads_->wait();

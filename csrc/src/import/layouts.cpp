@@ -338,9 +338,11 @@ class layout_importer : column_importer {
       if (codes->size() > 0 || keys->null_count() < keys->size()) {
         copies_.need(copy_reason::null_values, path_);
       }
-      auto made = drop_null_keys(codes->view(), keys->view(), mask_, path_, exec_);
-      codes     = std::move(made.indices);
-      keys      = std::move(made.keys);
+      auto const rows   = codes->view();
+      auto const masked = flat_view(rows.type().id(), rows.size(), rows.head<void>(), mask_);
+      auto made         = drop_null_keys(masked, keys->view(), path_, exec_);
+      codes             = std::move(made.indices);
+      keys              = std::move(made.keys);
       note(codes, copy_reason::null_values);
       note(keys, copy_reason::null_values);
       note(made.mask, copy_reason::null_values);

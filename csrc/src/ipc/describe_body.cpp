@@ -3,7 +3,6 @@
 #include "arrays/foreign_array.hpp"
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
-#include "compute/bits_on_device.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/events.hpp"

@@ -113,7 +113,7 @@ std::optional<chosen_type> as_dictionary(cudf::column_view const& column,
   result.step.layout       = array_layout::fixed;
   result.step.index        = index_type(wanted);
   result.step.element_bits = bits_of(cudf::data_type{result.step.index});
-  if (id != type_id::DICTIONARY32) { result.step.cast = cudf::data_type{type_id::DICTIONARY32}; }
+  if (!has_keys) { result.step.cast = cudf::data_type{type_id::DICTIONARY32}; }
   return result;
 }
 
@@ -250,6 +250,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
   auto const id     = column.type().id();
   if (id == type_id::STRUCT && row.column == type_id::STRUCT &&
       wanted.n_children != column.num_children()) {
+    if (source == schema_source::imported) { return std::nullopt; }
     fail_invalid(path,
                  "expected a requested schema of " + std::to_string(column.num_children()) +
                    " fields, got " + std::to_string(wanted.n_children));
@@ -296,10 +297,6 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                                    bool exact,
                                    column_path const& path)
 {
-  auto const other_fields = column.type().id() == type_id::STRUCT &&
-                            has_children_of(origin, type_id::STRUCT, false) &&
-                            origin.n_children != column.num_children();
-  if (other_fields) { return std::nullopt; }
   auto const is_string = column.type().id() == type_id::STRING;
   if (is_string && std::string_view{origin.format} == "n") {
     // cuDF frames have strings instead of the null type.
@@ -307,16 +304,13 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
     return chosen_type{origin.format, {.column = column.type(), .layout = array_layout::null}};
   }
   // Runs and nested dictionaries are decoded. Their values keep their type.
-  auto const* values     = origin.format == std::string_view{"+r"}       ? child_schema(&origin, 1)
-                           : column.type().id() == type_id::DICTIONARY32 ? nullptr
-                                                                         : origin.dictionary;
-  auto const values_type = [&] {
-    return values == nullptr ? std::nullopt : restore(column, metadata, *values, exact, path);
-  };
-  auto result = negotiate(column, metadata, origin, schema_source::imported, path);
+  auto const* values = origin.format == std::string_view{"+r"}       ? child_schema(&origin, 1)
+                       : column.type().id() == type_id::DICTIONARY32 ? nullptr
+                                                                     : origin.dictionary;
+  auto result        = negotiate(column, metadata, origin, schema_source::imported, path);
   if (!result || (result->step.layout == array_layout::views && !exact) ||
       !holds_indices(column, result->step)) {
-    return values_type();
+    return values == nullptr ? std::nullopt : restore(column, metadata, *values, exact, path);
   }
   // A string column that was concatenated after its import may have more bytes than 32-bit offsets
   // can address.
@@ -328,12 +322,14 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
   return result;
 }
 
-bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map)
+requested_types requested_types::below(cudf::type_id parent, bool is_map) const
 {
-  auto const format = std::string_view{schema.format};
-  if (parent == type_id::STRUCT) { return format == "+s"; }
-  if (format == "+m") { return is_map; }
-  return is_list_format(format);
+  auto const matching = [=](ArrowSchema const* schema) {
+    auto const format  = std::string_view{schema == nullptr ? "" : schema->format};
+    auto const is_list = format == "+m" ? is_map : is_list_format(format);
+    return (parent == type_id::STRUCT ? format == "+s" : is_list) ? schema : nullptr;
+  };
+  return {matching(wanted), matching(origin), exact};
 }
 
 std::int64_t max_keys(cudf::type_id index)

@@ -99,10 +99,6 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                                    bool exact,
                                    column_path const& path);
 
-/// @return Whether an Arrow type has the same children as `parent`: a STRUCT, or a LIST that can be
-///   a map
-bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map);
-
 /// The maximum number of keys for indices of a type: 128 for INT8, 256 for UINT8.
 std::int64_t max_keys(cudf::type_id index);
 
@@ -116,13 +112,9 @@ struct requested_types {
   bool exact{false};  ///< whether the origin is storage of an extension type: restored exactly
 
   /// For use with `child`: drops a schema whose children do not match a column of type `parent`.
-  [[nodiscard]] requested_types below(cudf::type_id parent, bool is_map = false) const
-  {
-    auto const fits = [=](ArrowSchema const* schema) {
-      return schema != nullptr && has_children_of(*schema, parent, is_map);
-    };
-    return {fits(wanted) ? wanted : nullptr, fits(origin) ? origin : nullptr, exact};
-  }
+  /// @param parent STRUCT, or LIST
+  /// @param is_map Whether a list is exported as a map
+  [[nodiscard]] requested_types below(cudf::type_id parent, bool is_map) const;
 
   [[nodiscard]] requested_types child(std::int64_t index) const
   { return {child_schema(wanted, index), child_schema(origin, index), exact}; }

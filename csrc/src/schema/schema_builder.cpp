@@ -44,16 +44,14 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
   }
 }
 
-bool is_on_host(cudf::column_view const& column)
-{ return locate_columns({&column, 1}).device_type == ARROW_DEVICE_CPU; }
-
 /// Empty for views of a column in device memory: views are created only on the CPU, because libcudf
 /// has no public algorithm for them.
 std::optional<chosen_type> without_views_on_device(std::optional<chosen_type> type,
                                                    cudf::column_view const& column)
 {
-  if (type && type->step.layout == array_layout::views && !is_on_host(column)) { type.reset(); }
-  return type;
+  if (!type || type->step.layout != array_layout::views) { return type; }
+  auto const location = locate_columns({&column, 1});
+  return location.device_type == ARROW_DEVICE_CPU ? std::move(type) : std::nullopt;
 }
 
 /// Whether a type is that of a schema, and not that of its decoded values.
@@ -73,29 +71,29 @@ bool has_sorted_keys(ArrowSchema const* schema)
   return format == "+m" && (schema->flags & ARROW_FLAG_MAP_KEYS_SORTED) != 0;
 }
 
-/// Fills the nodes of a tree from columns, their metadata and a requested schema.
+/// Makes one schema from columns, their metadata and a requested schema.
 class schema_builder {
  public:
-  explicit schema_builder(std::size_t num_columns)
+  schema_builder()
   {
-    tree_->nodes.reserve(num_columns + 1);
     add_nodes(1);
     tree_->nodes.front().schema = tree_->schema.get();
     ArrowSchemaInit(tree_->schema.get());
   }
 
-  void set_column(cudf::column_view const& column,
-                  column_metadata const& metadata,
-                  ArrowSchema const* wanted)
+  shared_schema of_column(cudf::column_view const& column,
+                          column_metadata const& metadata,
+                          ArrowSchema const* wanted)
   {
     auto const top = column_path{};
     fill(0, column, metadata, {wanted, metadata.origin}, column_path{top, metadata.name.c_str()});
+    return schema_access::handle(std::move(tree_));
   }
 
-  void set_table(std::span<cudf::column_view const> columns,
-                 std::vector<column_metadata> const& fields,
-                 key_value_metadata const& metadata,
-                 ArrowSchema const* wanted)
+  shared_schema of_table(std::span<cudf::column_view const> columns,
+                         std::vector<column_metadata> const& fields,
+                         key_value_metadata const& metadata,
+                         ArrowSchema const* wanted)
   {
     auto const top = column_path{};
     auto& root     = *tree_->schema.get();
@@ -106,9 +104,8 @@ class schema_builder {
     set_negotiated_metadata(root, metadata, wanted, agreed);
     tree_->nodes.front().step = {.column = cudf::data_type{cudf::type_id::STRUCT},
                                  .layout = array_layout::validity};
+    return schema_access::handle(std::move(tree_));
   }
-
-  [[nodiscard]] std::shared_ptr<schema_tree const> build() && { return std::move(tree_); }
 
  private:
   /// Appends sibling nodes.
@@ -181,11 +178,8 @@ class schema_builder {
     tree_->nodes[index].step = step;
     if (step.index != cudf::type_id::EMPTY) {
       agreed &= fill_dictionary(index, column, children, metadata, asked, path);
-    } else if (step.layout == array_layout::validity) {
-      auto const below = asked.below(cudf::type_id::STRUCT);
-      agreed &= fill_children(index, children, metadata.children, below, path);
-    } else if (has_lists(step.layout)) {
-      auto const below = asked.below(cudf::type_id::LIST, type.format == "+m");
+    } else if (step.layout == array_layout::validity || has_lists(step.layout)) {
+      auto const below = asked.below(column.type().id(), type.format == "+m");
       agreed &= fill_children(index, children, metadata.children, below, path);
     }
     tree_->nodes[index].step.checks_below = checks_below(index);
@@ -250,29 +244,18 @@ class schema_builder {
       if (known) { asked_below.origin = child.origin; }
       tree_->nodes[first + i].schema = below;
       agreed &= fill(first + i, children[i], child, asked_below, child_path);
-    }
-    check_order(first, children.size(), metadata, path);
-    return agreed;
-  }
-
-  /// Fields are matched by position, so a schema with a name at another position requests other
-  /// data.
-  void check_order(std::size_t first,
-                   std::size_t count,
-                   std::vector<column_metadata> const& metadata,
-                   column_path const& path) const
-  {
-    for (std::size_t i = 0; i < std::min(count, metadata.size()); ++i) {
-      auto const name = std::string{tree_->nodes[first + i].schema->name};
-      if (name == metadata[i].name) { continue; }
-      auto const moved = std::any_of(
-        metadata.begin(), metadata.end(), [&](auto const& field) { return field.name == name; });
-      if (moved) {
+      // Fields are matched by position, so a schema with a name at another position requests other
+      // data.
+      auto const name     = std::string_view{below->name};
+      auto const is_moved = known && name != child.name &&
+                            std::ranges::count(metadata, name, &column_metadata::name) > 0;
+      if (is_moved) {
         fail_invalid(path,
-                     "expected field '" + metadata[i].name + "' at position " + std::to_string(i) +
-                       " of a requested schema, got '" + name + "'");
+                     "expected field '" + child.name + "' at position " + std::to_string(i) +
+                       " of a requested schema, got '" + below->name + "'");
       }
     }
+    return agreed;
   }
 
   std::shared_ptr<schema_tree> tree_{std::make_shared<schema_tree>()};
@@ -312,9 +295,7 @@ shared_schema make_schema(cudf::column_view const& column,
 {
   detail::nvtx_range const range{__func__};
   detail::check_request(requested);
-  auto builder = detail::schema_builder{0};
-  builder.set_column(column, metadata, requested);
-  return detail::schema_access::handle(std::move(builder).build());
+  return detail::schema_builder{}.of_column(column, metadata, requested);
 }
 
 shared_schema make_schema(cudf::table_view const& table,
@@ -330,9 +311,7 @@ shared_schema make_schema(cudf::table_view const& table,
   }
   detail::check_request(requested);
   detail::check_table_request(table, requested);
-  auto builder = detail::schema_builder{views.size()};
-  builder.set_table(views, columns, metadata, requested);
-  return detail::schema_access::handle(std::move(builder).build());
+  return detail::schema_builder{}.of_table(views, columns, metadata, requested);
 }
 
 }  // namespace cudf_arrow_bridge

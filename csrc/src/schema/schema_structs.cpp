@@ -59,9 +59,6 @@ void add_dictionary(ArrowSchema& schema)
   ArrowSchemaInit(schema.dictionary);
 }
 
-void copy_struct(ArrowSchema const& source, ArrowSchema& target)
-{ check(ArrowSchemaDeepCopy(&source, &target)); }
-
 void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
 {
   if (metadata.empty()) { return; }
@@ -179,12 +176,10 @@ void check_level(ArrowSchema const& expected,
   for (auto const* key : detail::extension_keys) {
     check_same(key, metadata_value(expected, key), metadata_value(found, key), path);
   }
-  if (expected.n_children != found.n_children) {
-    check_same("a number of children of",
-               std::to_string(expected.n_children),
-               std::to_string(found.n_children),
-               path);
-  }
+  check_same("a number of children of",
+             std::to_string(expected.n_children),
+             std::to_string(found.n_children),
+             path);
   for (std::int64_t i = 0; i < expected.n_children; ++i) {
     auto const& field      = *expected.children[i];
     auto const& other      = *found.children[i];
@@ -233,7 +228,7 @@ unique_schema shared_schema::to_arrow() const
 {
   detail::nvtx_range const range{__func__};
   unique_schema schema;
-  detail::copy_struct(detail::schema_access::struct_of(*this), *schema.get());
+  detail::check(ArrowSchemaDeepCopy(&detail::schema_access::struct_of(*this), schema.get()));
   return schema;
 }
 
@@ -247,7 +242,7 @@ shared_schema copy_schema(ArrowSchema const& schema)
 {
   detail::check_traversable(schema, column_path{});
   auto tree = std::make_shared<schema_tree>();
-  detail::copy_struct(schema, *tree->schema.get());
+  detail::check(ArrowSchemaDeepCopy(&schema, tree->schema.get()));
   normalize(*tree->schema.get());
   return detail::schema_access::handle(std::move(tree));
 }

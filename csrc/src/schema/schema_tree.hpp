@@ -116,7 +116,4 @@ void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata);
 /// Adds an initialized dictionary to a level.
 void add_dictionary(ArrowSchema& schema);
 
-/// Copies a schema that can be traversed, with all its descendants, to a released struct.
-void copy_struct(ArrowSchema const& source, ArrowSchema& target);
-
 }  // namespace cudf_arrow_bridge::detail

@@ -78,12 +78,9 @@ class level_checker {
   void check_null_count() const
   {
     if (array_.null_count < 0 || num_buffers(types_.type.layout) == 0) { return; }
-    auto nulls = std::int64_t{0};
-    if (auto const* mask = array_.buffers[0]; mask != nullptr) {
-      auto const words = host::bit_words{{mask, array_.offset, array_.length}};
-      nulls            = array_.length;
-      for (std::int64_t i = 0; i < words.size(); ++i) { nulls -= std::popcount(words[i]); }
-    }
+    auto const* mask = array_.buffers[0];
+    auto const nulls =
+      mask == nullptr ? 0 : host::count_zeros({mask, array_.offset, array_.length});
     if (nulls != array_.null_count) {
       fail_invalid(path_,
                    "expected a null count of " + std::to_string(nulls) + ", got " +

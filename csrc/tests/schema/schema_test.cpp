@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,6 +140,17 @@ TEST(SchemaNames, HaveDefaults)
   EXPECT_STREQ(schema->children[0]->name, "given");
   EXPECT_STREQ(schema->children[1]->name, "1");
   EXPECT_STREQ(schema->children[1]->children[0]->name, "item");
+}
+
+TEST(SchemaOfAnImportedStruct, IsPlainIfItHasOtherFields)
+{
+  auto const origin = make_schema(*make_column(struct_of({flat("int8"), flat("string")}), {}), {});
+  auto const held   = origin.to_arrow();
+  auto const column = make_column(struct_of({flat("int8")}), {});
+  auto const schema = make_schema(*column, {.origin = held.get()}).to_arrow();
+  EXPECT_STREQ(schema->format, "+s");
+  EXPECT_EQ(schema->n_children, 1);
+  EXPECT_THROW((void)make_schema(*column, {}, held.get()), std::invalid_argument);
 }
 
 std::string metadata_value(ArrowSchema const& schema, char const* key)

@@ -9,7 +9,6 @@
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
-#include <cudf/column/column_factories.hpp>
 #include <cudf/filling.hpp>
 #include <cudf/interop.hpp>
 #include <cudf/lists/filling.hpp>
@@ -52,11 +51,11 @@ string_buffers strings_from_views(view_rows const& rows,
   // In libcudf only `from_arrow_device_column` reads views. It truncates `ArrowArray.offset` to 32
   // bits, so pass a pointer to the first row instead. It does not read sizes of data buffers.
   constexpr auto width = std::int64_t{sizeof(ArrowBinaryView)};
-  auto const views = aligned_bytes{static_cast<std::byte const*>(rows.views) + rows.begin * width,
-                                   rows.size * width,
-                                   alignof(ArrowBinaryView),
-                                   exec};
-  auto buffers     = std::vector<void const*>{rows.mask.bits, views.data()};
+  auto const views     = align_bytes(static_cast<std::byte const*>(rows.views) + rows.begin * width,
+                                     rows.size * width,
+                                     alignof(ArrowBinaryView),
+                                     exec);
+  auto buffers         = std::vector<void const*>{rows.mask.bits, views.data};
   buffers.insert(buffers.end(), rows.data.begin(), rows.data.end());
   buffers.push_back(rows.data_sizes);
   auto schema            = ArrowSchema{};
@@ -85,15 +84,13 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   if (rows.num_elements > max_rows) {
     fail_too_many(path, rows.num_elements, max_rows, "list elements");
   }
-  auto const type  = cudf::data_type{rows.width == 4 ? type_id::INT32 : type_id::INT64};
-  auto const* mask = static_cast<cudf::bitmask_type const*>(rows.mask.bits);
-  auto counts =
-    cast_to(type_id::INT32, {type, rows.size, rows.sizes, mask, rows.mask.null_count}, exec);
+  auto const type = rows.width == 4 ? type_id::INT32 : type_id::INT64;
+  auto counts = cast_to(type_id::INT32, flat_view(type, rows.size, rows.sizes, rows.mask), exec);
   if (rows.mask.null_count > 0) {
     auto const zero = cudf::numeric_scalar<size_type>{0, true, exec.stream, exec.scratch().mr};
     counts          = cudf::replace_nulls(counts->view(), zero, exec.stream, exec.scratch().mr);
   }
-  auto const starts = cast_to(type_id::INT32, flat_view(type.id(), rows.size, rows.offsets), exec);
+  auto const starts = cast_to(type_id::INT32, flat_view(type, rows.size, rows.offsets), exec);
   auto lists        = cudf::lists::sequences(starts->view(), counts->view(), exec.stream, exec.mr)
                         ->release()
                         .children;
@@ -107,8 +104,8 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
   auto const type    = rows.width == 2   ? type_id::INT16
                        : rows.width == 4 ? type_id::INT32
                                          : type_id::INT64;
-  auto const aligned = aligned_bytes{rows.ends, rows.num_runs * rows.width, rows.width, exec};
-  auto const ends = cast_to(type_id::INT64, flat_view(type, rows.num_runs, aligned.data()), exec);
+  auto const aligned = align_bytes(rows.ends, rows.num_runs * rows.width, rows.width, exec);
+  auto const ends    = cast_to(type_id::INT64, flat_view(type, rows.num_runs, aligned.data), exec);
   auto const first =
     cudf::numeric_scalar<std::int64_t>{rows.begin, true, exec.stream, exec.scratch().mr};
   auto const positions = cudf::sequence(rows.size, first, exec.stream, exec.scratch().mr);

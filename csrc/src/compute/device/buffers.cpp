@@ -2,7 +2,6 @@
 #include "compute/device/buffers.hpp"
 
 #include "base/errors.hpp"
-#include "compute/bits_on_device.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/transfer/staging.hpp"
@@ -23,7 +22,6 @@
 #include <cudf/table/table.hpp>
 #include <cudf/table/table_view.hpp>
 #include <cudf/transform.hpp>
-#include <cudf/unary.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/detail/error.hpp>
@@ -88,7 +86,7 @@ rmm::device_buffer copy_zero_padded(void const* bytes,
                                     std::int64_t size,
                                     execution const& exec)
 {
-  auto result = device::zeros(size, exec);
+  auto result = zeros(size, exec);
   RMM_CUDA_TRY(cudaMemcpyAsync(
     result.data(), bytes, static_cast<std::size_t>(count), cudaMemcpyDefault, exec.stream.get()));
   return result;
@@ -97,53 +95,46 @@ rmm::device_buffer copy_zero_padded(void const* bytes,
 /// A range of bits as libcudf requires it: in aligned words, with 32-bit bit indices. Arrow
 /// guarantees neither. The words are copied if the allocation ends within the last word, because
 /// libcudf reads it whole.
-class whole_words {
- public:
-  /// @throws std::overflow_error if the index of the last bit exceeds `cudf::size_type`
-  whole_words(bit_range const& range, execution const& exec)
-    : copy_{0, exec.stream, exec.scratch().mr}
-  {
-    constexpr auto width = std::int64_t{sizeof(cudf::bitmask_type)};
-    auto const* first    = static_cast<std::byte const*>(range.bits) + range.begin / 8;
-    auto const before =
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % std::size_t{width});
-    auto const end = before * 8 + range.begin % 8 + range.size;
-    if (end > max_offset) {
-      throw std::overflow_error{"libcudf reads bitmaps of at most " + std::to_string(max_offset) +
-                                " bits from an aligned address, and this one has " +
-                                std::to_string(end) + ": exchange fewer rows at a time"};
-    }
-    end_             = static_cast<cudf::size_type>(end);
-    begin_           = static_cast<cudf::size_type>(end - range.size);
-    words_           = first - before;
-    auto const size  = bytes_for_bits(end);
-    auto const whole = (size + width - 1) / width * width;
-    if (!ends_before(words_, static_cast<std::size_t>(whole))) { return; }
-    copy_  = copy_zero_padded(words_, size, whole, exec.scratch());
-    words_ = copy_.data();
-  }
-
-  [[nodiscard]] cudf::bitmask_type const* data() const
-  { return static_cast<cudf::bitmask_type const*>(words_); }
-
-  /// @return The first bit, counted from `data`; less than 32
-  [[nodiscard]] cudf::size_type begin() const { return begin_; }
-  [[nodiscard]] cudf::size_type end() const { return end_; }
-
- private:
-  rmm::device_buffer copy_;
-  void const* words_;
-  cudf::size_type begin_;
-  cudf::size_type end_;
+struct whole_words {
+  rmm::device_buffer copy;  ///< empty if the producer's words are used
+  cudf::bitmask_type const* data;
+  cudf::size_type begin;  ///< the first bit, counted from `data`; less than 32
+  cudf::size_type end;
 };
+
+/// @throws std::overflow_error if the index of the last bit exceeds `cudf::size_type`
+whole_words words_of(bit_range const& range, execution const& exec)
+{
+  constexpr auto width = std::int64_t{sizeof(cudf::bitmask_type)};
+  auto const* first    = static_cast<std::byte const*>(range.bits) + range.begin / 8;
+  auto const before =
+    static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % std::size_t{width});
+  auto const end = before * 8 + range.begin % 8 + range.size;
+  if (end > max_offset) {
+    throw std::overflow_error{"libcudf reads bitmaps of at most " + std::to_string(max_offset) +
+                              " bits from an aligned address, and this one has " +
+                              std::to_string(end) + ": exchange fewer rows at a time"};
+  }
+  void const* words = first - before;
+  auto const size   = bytes_for_bits(end);
+  auto const whole  = (size + width - 1) / width * width;
+  auto copy         = rmm::device_buffer{0, exec.stream, exec.scratch().mr};
+  if (ends_before(words, static_cast<std::size_t>(whole))) {
+    copy  = copy_zero_padded(words, size, whole, exec.scratch());
+    words = copy.data();
+  }
+  return {std::move(copy),
+          static_cast<cudf::bitmask_type const*>(words),
+          static_cast<cudf::size_type>(end - range.size),
+          static_cast<cudf::size_type>(end)};
+}
 
 }  // namespace
 
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
-  auto const words = whole_words{range, exec};
-  return take_data(
-    cudf::mask_to_bools(words.data(), words.begin(), words.end(), exec.stream, exec.mr));
+  auto const words = words_of(range, exec);
+  return take_data(cudf::mask_to_bools(words.data, words.begin, words.end, exec.stream, exec.mr));
 }
 
 rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execution const& exec)
@@ -165,8 +156,8 @@ rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
     auto const* first = static_cast<std::byte const*>(range.bits) + range.begin / 8;
     return copy_zero_padded(first, bytes_for_bits(range.size), padded_mask_size(range.size), exec);
   }
-  auto const words = whole_words{range, exec};
-  return cudf::copy_bitmask(words.data(), words.begin(), words.end(), exec.stream, exec.mr);
+  auto const words = words_of(range, exec);
+  return cudf::copy_bitmask(words.data, words.begin, words.end, exec.stream, exec.mr);
 }
 
 void clear_bits_after(rmm::device_buffer& bits, std::int64_t size, execution const& exec)
@@ -180,8 +171,8 @@ void clear_bits_after(rmm::device_buffer& bits, std::int64_t size, execution con
 
 cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
-  auto const words = whole_words{range, exec};
-  return cudf::null_count(words.data(), words.begin(), words.end(), exec.stream);
+  auto const words = words_of(range, exec);
+  return cudf::null_count(words.data, words.begin, words.end, exec.stream);
 }
 
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
@@ -227,7 +218,7 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
     }
     return counts;
   }
-  auto joined = device::zeros(size, exec.scratch());
+  auto joined = zeros(size, exec.scratch());
   for (auto const& copy : copies) {
     RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(joined.data()) + copy.target,
                                  static_cast<std::byte const*>(copy.mask) + copy.first,
@@ -308,9 +299,6 @@ rmm::device_buffer gather_strided(strided_values const& range, execution const& 
   return take_data(std::move(gathered->release().front()));
 }
 
-rmm::device_buffer zeros(std::int64_t size, execution const& exec)
-{ return filled(static_cast<std::size_t>(size), 0, exec); }
-
 rmm::device_buffer combine(cudf::binary_operator operation,
                            cudf::column_view const& left,
                            cudf::column_view const& right,
@@ -327,8 +315,8 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   execution const& exec)
 {
   auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
-  auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
-  auto const view   = flat_view(offsets.type, offsets.count, copied.data());
+  auto const copied = align_bytes(offsets.first, offsets.count * width, width, exec);
+  auto const view   = flat_view(offsets.type, offsets.count, copied.data);
   auto const bases  = offsets.type == cudf::type_id::INT64
                         ? constant(base, offsets.count, exec.scratch())
                         : constant(static_cast<std::int32_t>(base), offsets.count, exec.scratch());

@@ -5,14 +5,9 @@
 
 #include <cudf/binaryop.hpp>
 #include <cudf/dictionary/encode.hpp>
-#include <cudf/filling.hpp>
-#include <cudf/lists/lists_column_view.hpp>
 #include <cudf/reduction.hpp>
 #include <cudf/replace.hpp>
-#include <cudf/reshape.hpp>
 #include <cudf/scalar/scalar.hpp>
-#include <cudf/table/table.hpp>
-#include <cudf/table/table_view.hpp>
 #include <cudf/unary.hpp>
 
 #include <algorithm>
@@ -21,6 +16,7 @@
 #include <utility>
 
 namespace cudf_arrow_bridge::detail::device {
+
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 execution const& exec)
 {

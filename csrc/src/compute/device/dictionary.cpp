@@ -50,7 +50,6 @@ std::unique_ptr<cudf::column> gather_values(cudf::column_view const& column,
 
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
-                                row_mask const& mask,
                                 column_path const& /*path*/,
                                 execution const& exec)
 {
@@ -68,22 +67,18 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
   new_index->set_null_mask(cudf::copy_bitmask(keys, exec.stream, scratch), keys.null_count());
 
   // Indices of null rows may have any value, so check for indices out of bounds.
+  auto const map = cudf::column_view{
+    indices.type(), indices.size(), indices.head<void>(), nullptr, 0, indices.offset()};
   auto gathered     = cudf::gather(cudf::table_view{{new_index->view()}},
-                                   indices,
+                                   map,
                                    cudf::out_of_bounds_policy::NULLIFY,
                                    cudf::negative_index_policy::NOT_ALLOWED,
                                    exec.stream,
                                    scratch)
                         ->release();
   auto& new_indices = *gathered.front();
-  auto const rows   = cudf::column_view{indices.type(),
-                                        indices.size(),
-                                        indices.head<void>(),
-                                        static_cast<cudf::bitmask_type const*>(mask.bits),
-                                        mask.null_count,
-                                        indices.offset()};
   auto [bits, nulls] =
-    cudf::bitmask_and(cudf::table_view{{new_indices.view(), rows}}, exec.stream, exec.mr);
+    cudf::bitmask_and(cudf::table_view{{new_indices.view(), indices}}, exec.stream, exec.mr);
   new_indices.set_null_mask(rmm::device_buffer{0, exec.stream, scratch}, 0);
   return {
     cudf::cast(new_indices.view(), indices.type(), exec.stream, exec.mr),

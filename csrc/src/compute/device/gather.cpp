@@ -11,6 +11,7 @@
 #include <utility>
 
 namespace cudf_arrow_bridge::detail::device {
+
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,

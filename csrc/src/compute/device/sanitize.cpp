@@ -5,8 +5,6 @@
 
 #include <cudf/copying.hpp>
 
-#include <utility>
-
 namespace cudf_arrow_bridge::detail::device {
 
 bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec)

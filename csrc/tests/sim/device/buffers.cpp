@@ -4,7 +4,6 @@
 /// the implementations of the host.
 #include "compute/device/buffers.hpp"
 
-#include "compute/bits_on_device.hpp"
 #include "compute/buffers.hpp"
 #include "sim/fill_later.hpp"
 
@@ -150,13 +149,6 @@ rmm::device_buffer gather_strided(strided_values const& range, execution const& 
   auto const bytes = static_cast<std::size_t>(range.size()) * cudf::size_of(range.values.type());
   return fill_later(
     bytes, exec, [=](execution const& on_host) { return detail::gather_strided(range, on_host); });
-}
-
-rmm::device_buffer zeros(std::int64_t size, execution const& exec)
-{
-  return fill_later(static_cast<std::size_t>(size), exec, [](execution const& on_host) {
-    return detail::zeros(0, on_host);
-  });
 }
 
 rmm::device_buffer combine(cudf::binary_operator operation,

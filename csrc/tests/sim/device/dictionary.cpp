@@ -11,12 +11,11 @@ namespace cudf_arrow_bridge::detail::device {
 
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
-                                row_mask const& mask,
                                 column_path const& /*path*/,
                                 execution const& exec)
 {
   auto made = sim::wait_for(exec, [&](execution const& on_host) {
-    return detail::drop_null_keys(indices, keys, mask, column_path{}, on_host);
+    return detail::drop_null_keys(indices, keys, column_path{}, on_host);
   });
   return {sim::upload(std::move(made.indices), exec),
           sim::upload(std::move(made.keys), exec),
