@@ -4,7 +4,6 @@
 import errno
 
 from libc.stdint cimport int64_t, uintptr_t
-from libcpp.functional cimport function
 from libcpp.memory cimport make_shared, shared_ptr, static_pointer_cast
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -116,7 +115,7 @@ cdef class AsyncReader:
     cdef object cause
 
     def __init__(self, int64_t prefetch):
-        cdef function[void()] no_callback
+        cdef core.callback no_callback
         self.reader = make_shared[core.async_stream_reader](prefetch, no_callback)
         self.handler = <uintptr_t>self.reader.get().take_handler()
 
