@@ -6,8 +6,7 @@
 #include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/visibility.hpp>
 
-#include <cudf/column/column_view.hpp>
-#include <cudf/table/table_view.hpp>
+#include <cudf/types.hpp>
 
 #include <rmm/resource_ref.hpp>
 

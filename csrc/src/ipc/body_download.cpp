@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <vector>
 
