@@ -78,19 +78,21 @@ cdef class BatchIterator:
     cdef StreamState state
 
 
+#: The exceptions for which errno codes stand. Imports raise the first one.
+EXCEPTIONS: dict = {
+    errno.ENOMEM: (MemoryError,),
+    errno.ENOSYS: (NotImplementedError,),
+    errno.EINVAL: (ValueError, TypeError, ArithmeticError, LookupError),
+}
+
+
 def code_of(error: BaseException) -> int:
     """Return the errno code of an exception, for consumers in C."""
     if isinstance(error, OSError) and type(error.errno) is int and 0 < error.errno < 4096:
         return error.errno
-    for kinds, code in (
-        (MemoryError, errno.ENOMEM),
-        (NotImplementedError, errno.ENOSYS),
-        (KeyboardInterrupt, errno.EINTR),
-        ((TypeError, ValueError, ArithmeticError, LookupError), errno.EINVAL),
-    ):
-        if isinstance(error, kinds):
-            return code
-    return errno.EIO
+    if isinstance(error, KeyboardInterrupt):
+        return errno.EINTR
+    return next((code for code in EXCEPTIONS if isinstance(error, EXCEPTIONS[code])), errno.EIO)
 
 
 def describe(error: BaseException) -> bytes:
