@@ -79,7 +79,7 @@ cdef class BatchIterator:
 
 
 #: The exceptions for which errno codes stand. Imports raise the first one.
-EXCEPTIONS: dict = {
+EXCEPTIONS: dict[int, tuple[type[Exception], ...]] = {
     errno.ENOMEM: (MemoryError,),
     errno.ENOSYS: (NotImplementedError,),
     errno.EINVAL: (ValueError, TypeError, ArithmeticError, LookupError),
