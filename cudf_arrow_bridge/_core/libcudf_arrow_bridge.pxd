@@ -4,7 +4,6 @@
 from cuda.bindings.cyruntime cimport cudaError_t, cudaEvent_t, cudaStream_t
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool
-from libcpp.functional cimport function
 from libcpp.memory cimport shared_ptr, unique_ptr
 from libcpp.optional cimport optional
 from libcpp.pair cimport pair
@@ -362,13 +361,19 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
 
 
 cdef extern from "cudf_arrow_bridge/async.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef cppclass callback "std::function<void()>":
+        void call "operator()"()
+
     cdef cppclass async_stream_reader:
-        async_stream_reader(int64_t, function[void()]) except +libcudf_exception_handler
+        async_stream_reader(int64_t, callback) except +libcudf_exception_handler
         ArrowAsyncDeviceStreamHandler* take_handler() except +libcudf_exception_handler
         void fail(int, const string&) noexcept
         const ArrowSchema& schema() except +libcudf_exception_handler
         void cancel() noexcept
 
+    callback to_arrow_async(
+        device_array_stream, ArrowAsyncDeviceStreamHandler*, callback
+    ) except +libcudf_exception_handler
     void stop_async() noexcept
 
 

@@ -13,6 +13,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Generator
 from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from .._core.stream.stream_import import AsyncReader
@@ -74,17 +75,30 @@ class ProducerSource(ThreadReader):
 
 
 class ObjectSource:
-    """The objects of an async iterator, which a task reads."""
+    """The objects of an async iterator, which a task of the running loop reads and closes.
 
-    def __init__(self, objects: AsyncIterator[Any], prefetch: int) -> None:
+    Parameters
+    ----------
+    objects
+        The iterator.
+    prefetch
+        The number of objects that are read before they are requested.
+    waiting
+        The queue of the task: pairs of an object and None, then of None and the exception that
+        ended them.
+    """
+
+    def __init__(
+        self, objects: AsyncIterator[Any], prefetch: int, waiting: SimpleQueue[Any] | None = None
+    ) -> None:
         self._objects = objects
         self._room = asyncio.Semaphore(prefetch)
-        self._waiting: asyncio.Queue[Any] = asyncio.Queue()
+        self._waiting: Any = asyncio.Queue() if waiting is None else waiting
         self._is_over = False
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
-    async def _read(self) -> None:
-        """Put objects into the queue, followed by the exception that ended them."""
+    async def _read(self) -> BaseException | None:
+        """Read the objects; return an exception that must end the loop, too."""
         try:
             # A source that suppresses its cancellation yields another object.
             while not self._is_over:
@@ -93,26 +107,38 @@ class ObjectSource:
         except BaseException as error:
             # This includes CancelledError, which the source may raise itself.
             self._waiting.put_nowait((None, error))
+            return error if isinstance(error, (KeyboardInterrupt, SystemExit)) else None
+        finally:
+            self._is_over = True
+            if (aclose := getattr(self._objects, "aclose", None)) is not None:
+                await aclose()
+        return None
 
     async def next(self) -> Any:
         """Return the next object; None at the end."""
+        self._room.release()
         obj, error = await self._waiting.get()
         if isinstance(error, StopAsyncIteration):
             return None
         if error is not None:
             raise error
-        self._room.release()
         return obj
+
+    def cancel(self) -> None:
+        """Cancel the task."""
+        # A second cancel would interrupt the iterator while it is closed.
+        if not self._is_over and not self._reading.cancelling():
+            self._reading.cancel()
+        self._is_over = True
 
     async def close(self) -> None:
         """Stop the iterator and close it if possible."""
-        self._is_over = True
-        self._reading.cancel()
+        self.cancel()
         await asyncio.wait([self._reading])
         # The traceback of its exception refers to this object, which would keep the objects alive.
         self._waiting = asyncio.Queue()
-        if (aclose := getattr(self._objects, "aclose", None)) is not None:
-            await aclose()
+        if not self._reading.cancelled():
+            self._reading.result()
 
 
 #: A source of arrays.

@@ -12,9 +12,10 @@ from .._core.export.array_exporter import BatchSource, single_batch
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array import DeviceArray
+from .array_sources import ObjectSource
 
 #: References to the tasks, because the loop references them weakly.
-_tasks: set[asyncio.Task[None]] = set()
+_tasks: set[asyncio.Task[BaseException | None]] = set()
 
 
 def export_to_handler(batches: AsyncGenerator[DeviceArray, None], handler: int) -> None:
@@ -31,57 +32,32 @@ def export_to_handler(batches: AsyncGenerator[DeviceArray, None], handler: int) 
         raise
 
 
-class _LoopReader:
-    """Reads an async generator of the running loop for another thread."""
+class _LoopReader(ObjectSource):
+    """The batches of an async generator of the running loop, for another thread."""
 
     def __init__(self, batches: AsyncGenerator[DeviceArray, None]) -> None:
+        super().__init__(batches, 0, SimpleQueue())
         self._loop = asyncio.get_running_loop()
-        self._requested = asyncio.Semaphore(0)
-        #: Batches, then None or the exception that ended them.
-        self._results: SimpleQueue[DeviceArray | BaseException | None] = SimpleQueue()
-        self._is_cancelled = False
         #: The batches for C++.
         self.stream = ExportedStream(self._sources(), StreamState(), None)
-        self._task = self._loop.create_task(self._read(batches))
-        _tasks.add(self._task)
-        self._task.add_done_callback(self._end)
+        _tasks.add(self._reading)
+        self._reading.add_done_callback(self._end)
 
-    async def _read(self, batches: AsyncGenerator[DeviceArray, None]) -> None:
-        try:
-            await self._requested.acquire()
-            async for batch in batches:
-                self._results.put(batch)
-                del batch
-                # A source that suppresses its cancellation yields another batch.
-                if self._is_cancelled:
-                    break
-                await self._requested.acquire()
-            self._results.put(None)
-        except asyncio.CancelledError:
-            self._put_cancelled()
-            raise
-        except BaseException as error:
-            # The error is reported to the consumer, because the caller of the export has returned.
-            self._results.put(error)
-            if not isinstance(error, Exception):
-                raise
-        finally:
-            await batches.aclose()
-
-    def _put_cancelled(self) -> None:
-        message = "the task that reads the source was cancelled"
-        self._results.put(OSError(errno.ECANCELED, message))
-
-    def _end(self, task: asyncio.Task[None]) -> None:
+    def _end(self, task: asyncio.Task[BaseException | None]) -> None:
         _tasks.discard(task)
         # The task may have been cancelled before it began.
         self._put_cancelled()
         # The consumer may have requested no batch.
         self.stream.stop()
+        if not task.cancelled() and (error := task.result()) is not None:
+            raise error
+
+    def _put_cancelled(self) -> None:
+        self._waiting.put((None, asyncio.CancelledError()))
 
     def cancel(self) -> None:
         """Cancel the task. May be called on any thread."""
-        self._call_soon(self._cancel_once)
+        self._call_soon(super().cancel)
 
     def _call_soon(self, function: Callable[[], object]) -> None:
         try:
@@ -90,23 +66,20 @@ class _LoopReader:
             # The loop is closed.
             self._put_cancelled()
 
-    def _cancel_once(self) -> None:
-        # A second cancel would interrupt the source while it is closed.
-        if not self._is_cancelled and not self._task.cancelling():
-            self._task.cancel()
-        self._is_cancelled = True
-
     def _sources(self) -> Iterator[BatchSource]:
         """Yield the batches on another thread than the loop's."""
         schema: Schema | None = None
         try:
             while True:
-                self._call_soon(self._requested.release)
-                batch = self._results.get()
-                if batch is None:
+                self._call_soon(self._room.release)
+                batch, error = self._waiting.get()
+                if isinstance(error, StopAsyncIteration):
                     return
-                if isinstance(batch, BaseException):
-                    raise batch
+                if isinstance(error, asyncio.CancelledError):
+                    message = "the task that reads the source was cancelled"
+                    raise OSError(errno.ECANCELED, message)
+                if error is not None:
+                    raise error
                 schema = schema or Schema.copy_of(batch.__arrow_c_schema__())
                 source = single_batch(schema, batch._array)
                 # A suspended generator must not extend the lifetime of the batch.

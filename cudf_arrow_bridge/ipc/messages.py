@@ -220,13 +220,9 @@ class MessageStreamSource:
 
     def __init__(self, start: Start, single_use_reason: str = "") -> None:
         self._start: Start | None = start
-        self._why_once = single_use_reason
+        #: The reason why only one iteration can be opened; empty if others can.
+        self.single_use_reason = single_use_reason
         self._schema: Schema | None = None
-
-    @property
-    def single_use_reason(self) -> str:
-        """The reason why no other iteration can be opened; empty if one can."""
-        return self._why_once if self._schema is not None else ""
 
     def open(self) -> ExportedStream:
         """Open an iteration; see `ReplayableSource`."""

@@ -251,6 +251,29 @@ def test_exception_of_the_source_is_reported_to_on_error(source, failure, code, 
     assert handler.error[2] == {}
 
 
+def test_exit_of_the_source_ends_the_loop_and_is_reported_to_on_error():
+    handler = Handler()
+    with pytest.raises(SystemExit):
+        feed(awaited(2, SystemExit(3)), handler)
+    assert "SystemExit" in handler.wait().error[1].decode()
+
+
+def test_source_is_closed_in_the_task_that_reads_it():
+    tasks = []
+
+    async def recorded():
+        try:
+            for each in batches(3):
+                tasks.append(asyncio.current_task())
+                yield each
+        finally:
+            tasks.append(asyncio.current_task())
+
+    feed(recorded(), Handler(cancel_after=2))
+    assert len(tasks) > 2
+    assert len(set(tasks)) == 1
+
+
 @pytest.mark.parametrize("objects", [[], [*batches(2), pa.record_batch({"b": [1.0]})]])
 def test_missing_or_different_schema_is_reported_to_on_error(source, objects):
     handler = Handler()

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from testing import views
 from testing.exchange.pickles import adopted, batch_in
 from testing.ipc import samples as ipc_samples
 from testing.ipc.samples import ALL_TYPES, written
@@ -60,3 +61,18 @@ def test_list_views_have_offsets_and_sizes(type_, width):
     found = [(buffer.name, buffer.size) for buffer in array["a"].buffers()]
     expected = [("validity", 1), ("offsets", 3 * width), ("sizes", 3 * width)]
     assert found == [*expected, ("[].validity", 0), ("[].data", 2)]
+
+
+@pytest.mark.parametrize("ends", [pa.int16(), pa.int32(), pa.int64()])
+@pytest.mark.parametrize(("start", "size"), [(0, 9), (1, 3), (4, 5), (5, 0), (8, 1)])
+def test_messages_of_sliced_runs_contain_only_their_runs(ends, start, size):
+    values = pa.array(["a", None, "b", "b", "c", None, "d", "e", "e"])
+    runs, _ = views.run_ended(values, ends)
+    batch = pa.record_batch({"a": runs})
+    (array,) = cab.ipc.open_stream(written(batch.schema, [batch]))
+    (found,) = cab.ipc.from_messages(cab.ipc.messages(array[start : start + size]))
+    column = pa.record_batch(found).column(0)
+    column.validate(full=True)
+    expected = runs.slice(start, size)
+    assert column.to_pylist() == expected.to_pylist()
+    assert len(column.values) == expected.find_physical_length()

@@ -6,6 +6,8 @@
 #include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/visibility.hpp>
 
+#include <cudf/types.hpp>
+
 #include <rmm/resource_ref.hpp>
 
 #include <cuda/stream>

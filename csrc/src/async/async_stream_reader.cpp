@@ -100,14 +100,11 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
                        char const* message,
                        char const* metadata) noexcept
   {
-    auto& self = of(handler);
-    try {
+    (void)of(handler).receive([&](async_consumer& self) {
       auto const text = to_utf8(
         message != nullptr && *message != '\0' ? message : strerror(code == 0 ? EIO : code));
-      self.fail(code, text.c_str(), copy_metadata(metadata));
-    } catch (std::exception const&) {
-      self.fail(code, "");
-    }
+      return self.fail(code, text.c_str(), copy_metadata(metadata));
+    });
   }
 
   static void release(ArrowAsyncDeviceStreamHandler* handler) noexcept
@@ -159,7 +156,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     auto const share = shared_from_this();
     auto lock        = std::unique_lock{mutex_};
     if (is_cancelled_) { return ECANCELED; }
-    if (has_schema_ || is_over()) {
+    if (has_schema() || is_over()) {
       lock.unlock();
       return fail(EPROTO, "on_schema was called again, or after the end");
     }
@@ -167,7 +164,6 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     schema_        = std::move(schema);
     device_type_   = producer->device_type;
     metadata_      = std::move(metadata);
-    has_schema_    = true;
     num_requested_ = prefetch_;
     call_producer(lock, [this] { producer_->request(producer_, prefetch_); });
     notify(lock);
@@ -205,7 +201,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   int end()
   {
     auto lock = std::unique_lock{mutex_};
-    if (!has_schema_ && !is_over()) {
+    if (!has_schema() && !is_over()) {
       keep_failure(EPROTO, "the stream ended before its schema", {});
     }
     has_ended_ = true;
@@ -239,6 +235,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   }
 
   /// Call these and `keep_failure` with the lock.
+  [[nodiscard]] bool has_schema() const noexcept { return !schema_.is_released(); }
   [[nodiscard]] bool is_over() const noexcept
   { return is_cancelled_ || has_ended_ || failure_.has_value(); }
   [[nodiscard]] bool is_ready() const noexcept { return !tasks_.empty() || is_over(); }
@@ -329,8 +326,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   bool is_taken_{false};
   ArrowAsyncProducer* producer_{nullptr};  ///< not called before `on_schema` or after the end
   std::size_t num_calls_{0};               ///< of the producer that are running
-  bool has_schema_{false};                 ///< if set, the next three do not change any more
-  unique_schema schema_;
+  unique_schema schema_;                   ///< once set, it and the next two do not change
   ArrowDeviceType device_type_{0};
   std::string metadata_;
   std::int64_t num_requested_{0};  ///< and not delivered
@@ -370,13 +366,13 @@ void async_stream_reader::fail(int code, std::string const& message) noexcept
 bool async_stream_reader::has_schema() const noexcept
 {
   auto const lock = std::lock_guard{consumer_->mutex_};
-  return consumer_->has_schema_ || consumer_->is_over();
+  return consumer_->has_schema() || consumer_->is_over();
 }
 
 ArrowSchema const& async_stream_reader::schema() const
 {
   auto const lock = std::lock_guard{consumer_->mutex_};
-  if (consumer_->has_schema_) { return *consumer_->schema_.get(); }
+  if (consumer_->has_schema()) { return *consumer_->schema_.get(); }
   if (consumer_->failure_) { throw async_stream_error{*consumer_->failure_}; }
   throw std::logic_error{"the schema is not known yet: the stream has not begun"};
 }
@@ -391,7 +387,7 @@ std::string const& async_stream_reader::metadata() const noexcept
 {
   static auto const none = std::string{};
   auto const lock        = std::lock_guard{consumer_->mutex_};
-  return consumer_->has_schema_ ? consumer_->metadata_ : none;
+  return consumer_->has_schema() ? consumer_->metadata_ : none;
 }
 
 bool async_stream_reader::is_ready() const noexcept

@@ -77,15 +77,15 @@ class stream_writer : public std::enable_shared_from_this<stream_writer> {
   [[nodiscard]] std::int64_t num_wanted() const noexcept
   {
     auto const lock = std::lock_guard{mutex_};
-    return num_wanted_locked();
+    return is_over_ ? 0 : std::max(num_requested_, std::int64_t{is_request_bad_});
   }
 
   /// Blocks until `num_wanted` is positive or `is_over`, or after `stop`.
   void wait() const
   {
     auto lock = std::unique_lock{mutex_};
-    changed_.wait(
-      lock, [&] { return num_wanted_locked() > 0 || is_cancelled_ || is_closed_ || is_stopped_; });
+    changed_.wait(lock,
+                  [&] { return num_requested_ > 0 || is_request_bad_ || is_over_ || is_stopped_; });
   }
 
   /// Ends `wait`, now and later. May be called by another thread than the other methods.
@@ -100,7 +100,7 @@ class stream_writer : public std::enable_shared_from_this<stream_writer> {
   [[nodiscard]] bool is_over() const noexcept
   {
     auto const lock = std::lock_guard{mutex_};
-    return is_cancelled_ || is_closed_;
+    return is_over_;
   }
 
   /**
@@ -116,7 +116,7 @@ class stream_writer : public std::enable_shared_from_this<stream_writer> {
     nvtx_range const range{__func__};
     auto made = std::make_unique<task>(shared_from_this(), std::move(array));
     auto lock = std::unique_lock{mutex_};
-    if (is_cancelled_ || is_closed_ || is_request_bad_) {
+    if (is_over_ || is_request_bad_) {
       lock.unlock();
       finish();  // which does not report an end then
       return false;
@@ -191,7 +191,7 @@ class stream_writer : public std::enable_shared_from_this<stream_writer> {
   {
     auto& self = *static_cast<stream_writer*>(producer->private_data);
     auto lock  = std::unique_lock{self.mutex_};
-    if (std::exchange(self.is_cancelled_, true)) { return; }
+    if (std::exchange(self.is_over_, true)) { return; }
     auto const cancelled = self.cancelled_;
     self.changed_.notify_all();
     lock.unlock();
@@ -209,19 +209,12 @@ class stream_writer : public std::enable_shared_from_this<stream_writer> {
     return 0;
   }
 
-  /// Call this with the lock.
-  [[nodiscard]] std::int64_t num_wanted_locked() const noexcept
-  {
-    if (is_cancelled_ || is_closed_) { return 0; }
-    return std::max(num_requested_, std::int64_t{is_request_bad_});
-  }
-
   void close() noexcept
   {
     auto* const handler = std::exchange(handler_, nullptr);
     if (handler == nullptr) { return; }
     auto lock            = std::unique_lock{mutex_};
-    is_closed_           = true;
+    is_over_             = true;
     auto const cancelled = std::move(cancelled_);
     lock.unlock();
     handler->release(handler);
@@ -235,8 +228,7 @@ class stream_writer : public std::enable_shared_from_this<stream_writer> {
   shared_callback cancelled_;      ///< null: not set, or after `release`
   std::int64_t num_requested_{0};  ///< and not written
   bool is_request_bad_{false};
-  bool is_cancelled_{false};
-  bool is_closed_{false};
+  bool is_over_{false};  ///< the stream has ended, or the consumer has cancelled
   bool is_stopped_{false};
   task* offered_{nullptr};  ///< passed to the running call of `on_next_task`, and not extracted
 };

@@ -14,8 +14,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace cudf_arrow_bridge {
@@ -48,14 +46,6 @@ struct body_decoder::state {
   explicit state(ArrowSchema const& schema) : handle{copy_schema(schema)}
   { find_dictionaries(types, top, dictionaries); }
 
-  [[nodiscard]] detail::dictionary_types const& dictionary(std::size_t index) const
-  {
-    if (index >= dictionaries.size()) {
-      throw std::out_of_range{"no dictionary " + std::to_string(index)};
-    }
-    return dictionaries[index];
-  }
-
   shared_schema handle;
   ArrowSchema const& held{detail::schema_access::struct_of(handle)};
   column_path top;
@@ -73,10 +63,10 @@ shared_schema const& body_decoder::schema() const noexcept { return state_->hand
 std::size_t body_decoder::num_dictionaries() const noexcept { return state_->dictionaries.size(); }
 
 shared_schema body_decoder::dictionary_schema(std::size_t index) const
-{ return copy_schema(*state_->dictionary(index).values->schema); }
+{ return copy_schema(*state_->dictionaries.at(index).values->schema); }
 
 std::size_t body_decoder::end_of_dictionary(std::size_t index) const
-{ return state_->dictionary(index).end; }
+{ return state_->dictionaries.at(index).end; }
 
 device_array body_decoder::decode(ipc_batch const& batch,
                                   std::span<device_array const> dictionaries,
@@ -88,7 +78,7 @@ device_array body_decoder::decode(ipc_batch const& batch,
   detail::nvtx_range const range{__func__};
   auto const guard = detail::guard_device(memory.location);
   if (memory.location.device_type != ARROW_DEVICE_CPU) { detail::require_no_capture(stream); }
-  auto const* values = dictionary ? &state_->dictionary(*dictionary) : nullptr;
+  auto const* values = dictionary ? &state_->dictionaries.at(*dictionary) : nullptr;
   auto const& types  = values == nullptr ? state_->types : *values->values;
   auto const path =
     values == nullptr ? state_->top : column_path{state_->top, values->path.c_str()};

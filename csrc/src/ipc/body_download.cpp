@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -36,7 +35,7 @@ class piece_filler {
   {
     auto rest  = chunks_.piece(number);
     auto& ends = ends_[number % 2];
-    for (; buffer_ < body_.buffers.size() && !rest.empty(); next_buffer()) {
+    for (; buffer_ < body_.buffers.size() && !rest.empty(); ++buffer_, taken_ = 0) {
       auto const& [address, bytes, last_byte] = body_.buffers[buffer_];
       auto const size                         = static_cast<std::size_t>(bytes);
       if (taken_ < size) {
@@ -69,12 +68,6 @@ class piece_filler {
  private:
   [[nodiscard]] std::size_t padded_size() const
   { return static_cast<std::size_t>(ipc_padded(body_.buffers[buffer_].size)); }
-
-  void next_buffer()
-  {
-    ++buffer_;
-    taken_ = 0;
-  }
 
   ipc_body const& body_;
   detail::pinned_chunks& chunks_;

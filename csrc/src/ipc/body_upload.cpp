@@ -58,9 +58,8 @@ std::size_t num_threads(std::size_t size, std::size_t chunk_size, cuda::stream_r
 {
   // On another thread this handle means another stream.
   if (stream.get() == cudaStreamPerThread) { return 1; }
-  return std::min({most_threads,
-                   std::max(std::size_t{std::thread::hardware_concurrency()}, std::size_t{1}),
-                   (size + chunk_size - 1) / chunk_size});
+  auto const most = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, most_threads);
+  return std::clamp<std::size_t>((size + chunk_size - 1) / chunk_size, 1, most);
 }
 
 }  // namespace
@@ -94,7 +93,7 @@ rmm::device_buffer upload_body(std::span<std::byte const> source,
   auto const location   = detail::current_location();
   auto const piece_size = std::min(chunk_size, memory_piece);
   auto const threads    = num_threads(source.size(), piece_size, stream);
-  auto const share      = threads == 0 ? 1 : (source.size() + threads - 1) / threads;
+  auto const share      = (source.size() + threads - 1) / threads;
   auto const copy       = [=](std::size_t begin) {
     auto from       = source.subspan(begin, std::min(share, source.size() - begin));
     auto const read = [&](std::span<std::byte> piece, std::shared_ptr<void const> const&) {

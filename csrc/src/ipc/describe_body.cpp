@@ -183,7 +183,8 @@ class body_builder {
     switch (node.layout) {
       case array_layout::fixed:
         if (run_base != 0) {
-          add_run_ends(node, run_base);
+          // The last one may be larger than the number of rows.
+          add_rebased(node, node.length, node.per_row / 8, run_base);
         } else {
           add_bits(node.buffers[1], index, node.per_row);
         }
@@ -259,10 +260,6 @@ class body_builder {
     add_rebased(node, node.length + 1, width, base);
   }
 
-  /// Adds run ends counted from the first row. The last may be larger than the number of rows.
-  void add_run_ends(array_node const& node, std::int64_t base)
-  { add_rebased(node, node.length, node.per_row / 8, base); }
-
   /// Adds offsets or run ends minus `base`.
   void add_rebased(array_node const& node,
                    std::int64_t count,
@@ -308,16 +305,6 @@ class body_builder {
   std::vector<part> parts_;           ///< of the nodes of `rows_`
 };
 
-/// Keeps the source of enqueued copies alive until they are done, also if the body is destroyed
-/// before.
-void keep_until_done(std::shared_ptr<array_tree const> const& tree,
-                     std::size_t node,
-                     cuda::stream_ref stream)
-{
-  auto structs = array_tree::to_arrow(tree, node);
-  foreign_array::own(structs.get(), false, stream);
-}
-
 }  // namespace
 }  // namespace detail
 
@@ -336,7 +323,12 @@ ipc_body describe_body(device_array const& array,
   body.location = tree->location;
   auto const memory =
     detail::body_builder{tree, exec, exec.host || !is_downloaded, body}.describe(node, is_table);
-  if (!exec.host && !memory->conversions.empty()) { detail::keep_until_done(tree, node, stream); }
+  if (!exec.host && !memory->conversions.empty()) {
+    // Keeps the source of the enqueued copies alive, also if the body is destroyed before their
+    // end.
+    auto structs = detail::array_tree::to_arrow(tree, node);
+    detail::foreign_array::own(structs.get(), false, stream);
+  }
   body.owner = memory;
   return body;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/nvtx.hpp"
 #include "cuda/ordering/process.hpp"
 #include "export/column_rows.hpp"
 #include "export/export_checks.hpp"

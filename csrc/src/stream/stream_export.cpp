@@ -7,24 +7,11 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace cudf_arrow_bridge {
 namespace {
-
-void write_next(device_array_stream& batches, ArrowDeviceArray* out)
-{
-  *out             = ArrowDeviceArray{};
-  auto const batch = batches.next();
-  if (!batch.is_end()) { batch.array.to_arrow().move_to(out); }
-}
-
-void write_next(device_array_stream& batches, ArrowArray* out)
-{
-  *out             = ArrowArray{};
-  auto const batch = batches.next();
-  if (!batch.is_end()) { batch.array.to_arrow_host().move_to(out); }
-}
 
 /// The private data of a C stream.
 struct exported_stream {
@@ -73,7 +60,16 @@ void export_stream(Stream& stream, device_array_stream&& batches, return_functio
   stream.get_next = [](Stream* self, Array* out) noexcept {
     auto& from      = exported_stream::of(self);
     from.has_pulled = true;
-    return from.report([&] { write_next(from.batches, out); });
+    *out            = Array{};
+    return from.report([&] {
+      auto const batch = from.batches.next();
+      if (batch.is_end()) { return; }
+      if constexpr (std::is_same_v<Array, ArrowArray>) {
+        batch.array.to_arrow_host().move_to(out);
+      } else {
+        batch.array.to_arrow().move_to(out);
+      }
+    });
   };
   stream.get_last_error = [](Stream* self) noexcept -> char const* {
     auto const& from = exported_stream::of(self);

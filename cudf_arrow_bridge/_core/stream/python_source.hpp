@@ -3,7 +3,6 @@
 
 #include "finalization.hpp"
 
-#include <cudf_arrow_bridge/async.hpp>
 #include <cudf_arrow_bridge/stream.hpp>
 
 #include <functional>
@@ -42,21 +41,6 @@ inline std::function<void()> callback_of(std::shared_ptr<void const> object,
                                          void (*call)(void const*))
 {
   return [object = std::move(object), call] { call_with_gil([&] { call(object.get()); }); };
-}
-
-/// `to_arrow_async`, with a result that Cython can store.
-inline std::shared_ptr<std::function<void()>> start(device_array_stream source,
-                                                    ArrowAsyncDeviceStreamHandler* handler,
-                                                    std::function<void()> cancelled)
-{
-  return std::make_shared<std::function<void()>>(
-    to_arrow_async(std::move(source), handler, std::move(cancelled)));
-}
-
-/// Calls the result of `start`; null: does nothing.
-inline void stop_started(std::shared_ptr<std::function<void()>> const& function) noexcept
-{
-  if (function != nullptr) { (*function)(); }
 }
 
 /// Holds a stream that a consumer returned without pulling a batch. Thread-safe.

@@ -5,7 +5,6 @@ import errno
 
 from libc.stdint cimport int32_t, int64_t, uintptr_t
 from libcpp cimport bool
-from libcpp.functional cimport function
 from libcpp.memory cimport make_shared, shared_ptr, unique_ptr
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -25,11 +24,7 @@ cdef extern from "<cerrno>" nogil:
 cdef extern from "python_source.hpp" namespace "cudf_arrow_bridge" nogil:
     ctypedef int (*pull_function)(const void*, unique_ptr[core.batch_source]&, string&) noexcept
     unique_ptr[core.batch_source] python_source(shared_ptr[const void], pull_function) except +
-    function[void()] callback_of(shared_ptr[const void], void (*)(const void*) noexcept) except +
-    shared_ptr[function[void()]] start(
-        core.device_array_stream, core.ArrowAsyncDeviceStreamHandler*, function[void()]
-    ) except +
-    void stop_started(shared_ptr[function[void()]]&) noexcept
+    core.callback callback_of(shared_ptr[const void], void (*)(const void*) noexcept) except +
     cdef cppclass returned_stream:
         bool take(core.device_array_stream&) except +
     core.return_function give_back_to(shared_ptr[returned_stream]) except +
@@ -83,19 +78,21 @@ cdef class BatchIterator:
     cdef StreamState state
 
 
+#: The exceptions for which errno codes stand. Imports raise the first one.
+EXCEPTIONS: dict[int, tuple[type[Exception], ...]] = {
+    errno.ENOMEM: (MemoryError,),
+    errno.ENOSYS: (NotImplementedError,),
+    errno.EINVAL: (ValueError, TypeError, ArithmeticError, LookupError),
+}
+
+
 def code_of(error: BaseException) -> int:
     """Return the errno code of an exception, for consumers in C."""
     if isinstance(error, OSError) and type(error.errno) is int and 0 < error.errno < 4096:
         return error.errno
-    for kinds, code in (
-        (MemoryError, errno.ENOMEM),
-        (NotImplementedError, errno.ENOSYS),
-        (KeyboardInterrupt, errno.EINTR),
-        ((TypeError, ValueError, ArithmeticError, LookupError), errno.EINVAL),
-    ):
-        if isinstance(error, kinds):
-            return code
-    return errno.EIO
+    if isinstance(error, KeyboardInterrupt):
+        return errno.EINTR
+    return next((code for code in EXCEPTIONS if isinstance(error, EXCEPTIONS[code])), errno.EIO)
 
 
 def describe(error: BaseException) -> bytes:
@@ -174,8 +171,8 @@ cdef class ExportedStream:
     cdef bint is_dropped
     #: Gets the stream from a consumer that reads no batch. Null before the first capsule.
     cdef shared_ptr[returned_stream] returned
-    #: Null before `drive`.
-    cdef shared_ptr[function[void()]] stop_driving
+    #: Stops the thread of `drive`. Null before.
+    cdef shared_ptr[core.callback] stop_driving
 
     def __init__(
         self,
@@ -244,12 +241,6 @@ cdef class ExportedStream:
             self.drop()
         return 0
 
-    cdef int check_source(self) except -1:
-        """Raise the exception of the source, if any."""
-        if self.state.error is not None:
-            raise self.state.error
-        return 0
-
     def request(self, Schema schema not None) -> None:
         """Replace the given schema by that of a consumer. Call it before the first batch."""
         self.state.requested_schema = schema
@@ -271,7 +262,8 @@ cdef class ExportedStream:
                 raise
         finally:
             self.end()
-        self.check_source()
+        if self.state.error is not None:
+            raise self.state.error
         if batch.is_end():
             return None
         array = ExportedArray.wrap(batch.array, self.state.stream)
@@ -304,7 +296,8 @@ cdef class ExportedStream:
                 raise
         finally:
             self.end()
-        self.check_source()
+        if self.state.error is not None:
+            raise self.state.error
         return device_type
 
     def __arrow_c_device_stream__(self):
@@ -344,23 +337,26 @@ cdef class ExportedStream:
         `handler` is the address of its ``ArrowAsyncDeviceStreamHandler``, which is released.
         `cancelled` is called on any thread when the consumer cancels.
         """
-        cdef function[void()] c_cancelled
+        cdef core.callback c_cancelled
         if cancelled is not None:
             c_cancelled = callback_of(share_object(cancelled), call)
         self.begin()
         try:
             with nogil:
-                self.stop_driving = start(
-                    move(self.stream),
-                    <core.ArrowAsyncDeviceStreamHandler*>handler,
-                    move(c_cancelled),
+                self.stop_driving = make_shared[core.callback](
+                    core.to_arrow_async(
+                        move(self.stream),
+                        <core.ArrowAsyncDeviceStreamHandler*>handler,
+                        move(c_cancelled),
+                    )
                 )
         finally:
             self.end()
 
     def stop(self) -> None:
         """End a `drive` with ECANCELED when the consumer has all batches that it requested."""
-        stop_started(self.stop_driving)
+        if self.stop_driving.get() != NULL:
+            self.stop_driving.get().call()
 
     def release(self) -> None:
         """Drop the source and a first batch that was read ahead. Consumers keep their batches.

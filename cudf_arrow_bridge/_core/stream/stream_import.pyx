@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of the streams of other libraries."""
 
-import errno
-
 from libc.stdint cimport int64_t, uintptr_t
-from libcpp.functional cimport function
 from libcpp.memory cimport make_shared, shared_ptr, static_pointer_cast
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -21,7 +18,7 @@ from cudf_arrow_bridge._core.schema cimport Schema
 
 from cudf_arrow_bridge._core.import_.array_importer import SourceArray
 from cudf_arrow_bridge._core.schema import decode_metadata
-from cudf_arrow_bridge._core.stream.stream_export import code_of, describe
+from cudf_arrow_bridge._core.stream.stream_export import EXCEPTIONS, code_of, describe
 
 ctypedef const void const_void
 
@@ -37,12 +34,8 @@ cdef extern from "async_step.hpp" namespace "cudf_arrow_bridge" nogil:
 
 def exception_of(int code, message: str) -> Exception:
     """Return the Python exception for a producer's errno code."""
-    if code == errno.EINVAL:
-        return ValueError(message)
-    if code == errno.ENOMEM:
-        return MemoryError(message)
-    if code == errno.ENOSYS:
-        return NotImplementedError(message)
+    if code in EXCEPTIONS:
+        return EXCEPTIONS[code][0](message)
     return OSError(code, message)
 
 
@@ -116,7 +109,7 @@ cdef class AsyncReader:
     cdef object cause
 
     def __init__(self, int64_t prefetch):
-        cdef function[void()] no_callback
+        cdef core.callback no_callback
         self.reader = make_shared[core.async_stream_reader](prefetch, no_callback)
         self.handler = <uintptr_t>self.reader.get().take_handler()
 

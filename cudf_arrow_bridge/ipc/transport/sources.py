@@ -57,7 +57,8 @@ class Source(AbstractContextManager["Source"]):
         self._known_size: int | None = None
         self._process = os.getpid()
 
-    #: Whether a fork of the process can read on without moving the position of its parent.
+    #: Whether reads use `position` itself, so that a fork of the process can read on without moving
+    #: the file of its parent.
     survives_fork = False
     #: Whether `take` returns slices of existing memory instead of reading.
     is_memory = False
@@ -123,7 +124,8 @@ class Source(AbstractContextManager["Source"]):
             raise io.UnsupportedOperation("the source cannot seek")
         if not 0 <= position <= size:
             raise ValueError(f"byte {position:,}: the source has only {size:,} bytes")
-        self._seek(position)
+        if not self.survives_fork:
+            self._file.seek(position - self.position, os.SEEK_CUR)
         self.position = position
 
     def close(self) -> None:
@@ -178,10 +180,6 @@ class Source(AbstractContextManager["Source"]):
         """Fill the beginning of memory; see `__init__`."""
         return self._read_some(view)
 
-    def _seek(self, position: int) -> None:
-        """Move to a position, if reads do not use `position` itself."""
-        self._file.seek(position - self.position, os.SEEK_CUR)
-
 
 def copy_bytes(target: memoryview, source: memoryview) -> None:
     """Copy memory of one size without the GIL, which an assignment to a slice would hold."""
@@ -224,9 +222,6 @@ class _Memory(Source):
         copy_bytes(view[: len(rest)], rest)
         return len(rest)
 
-    def _seek(self, position: int) -> None:
-        pass
-
 
 class _RegularFile(Source):
     """A regular file, read at positions, because forks of the process share its position.
@@ -253,9 +248,6 @@ class _RegularFile(Source):
 
     def _read(self, view: memoryview) -> int:
         return os.preadv(self._raw.fileno(), [view], self._origin + self.position)
-
-    def _seek(self, position: int) -> None:
-        pass
 
 
 def _read_into(file: Any, view: memoryview) -> int | None:
