@@ -199,7 +199,17 @@ class DeviceArrayStream(NotPicklable):
 
     def __iter__(self) -> Iterator[DeviceArray]:
         """Return an iterator over a new iteration, which starts when a batch is requested."""
-        return _Batches(self)
+        start_lock = Lock()
+        stream: ExportedStream | None = None
+
+        def next_batch() -> DeviceArray | None:
+            nonlocal stream
+            with start_lock:
+                stream = stream or self._iterate()
+            batch = stream.next()
+            return None if batch is None else self._wrap(batch, stream.state.labels)
+
+        return iter(next_batch, None)
 
     def _take(self) -> ExportedStream:
         """Claim an iteration that is not used again: if its consumer ends early, it is dropped."""
@@ -301,27 +311,6 @@ class DeviceArrayStream(NotPicklable):
         known = self._known_schema()
         schema = None if known is None else as_schema_or_field(known.__arrow_c_schema__())
         return display.stream_html(self._state(), schema)
-
-
-class _Batches(Iterator[DeviceArray]):
-    """A Python iterator over one iteration of a stream."""
-
-    def __init__(self, owner: DeviceArrayStream) -> None:
-        self._owner = owner
-        self._stream: ExportedStream | None = None
-        self._start_lock = Lock()
-        self._is_done = False
-
-    def __next__(self) -> DeviceArray:
-        if self._is_done:
-            raise StopIteration
-        with self._start_lock:
-            self._stream = self._stream or self._owner._iterate()
-        batch = self._stream.next()
-        if batch is None:
-            self._is_done = True
-            raise StopIteration
-        return self._owner._wrap(batch, self._stream.state.labels)
 
 
 def _request(stream: ExportedStream, requested_schema: object) -> None:
