@@ -123,10 +123,8 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
             ``diagram`` draws the buffers and their owners.
         """
         columns = self.children if self._kind == "table" else [self]
-        fields = [as_field(column._arrow_schema) for column in columns]
         return Report.of(
-            (field.name, str(field.type), column.buffers())
-            for column, field in zip(columns, fields, strict=True)
+            (each.schema.name, str(each.schema.type), each.buffers()) for each in columns
         )
 
     def buffer(self, name: str) -> BufferTensor:
@@ -169,16 +167,16 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         array = source._array.device_array_capsule()
         schema = source.__arrow_c_schema__()
         tensor = tensor_of(schema, array, copy, source._array.stream, order == "C")
-        if isinstance(self.schema, pa.Field) and isinstance(
-            self.schema.type, pa.FixedShapeTensorType
-        ):
-            reshape(tensor, self.schema.type)
+        arrow_type = getattr(self.schema, "type", None)
+        if isinstance(arrow_type, pa.FixedShapeTensorType):
+            reshape(tensor, arrow_type)
         return tensor
 
     def _with_bool8(self, copy: bool | None) -> DeviceArray:
         """Return this array with bools of one byte instead of bits, as cuDF stores them."""
-        wanted = with_bool8(self.schema)
-        if wanted is self.schema:
+        own = as_field(self._arrow_schema) if self._kind == "table" else self.schema
+        wanted = with_bool8(own)
+        if wanted is own:
             return self
         array = self.as_requested(wanted)
         if copy is False and any(not buffer.zero_copy for buffer in array.buffers()):

@@ -51,8 +51,7 @@ class SourceStream:
         self.arrays = arrays
         self.labels = labels
         self._reader = reader
-        is_table = kind is None and is_struct(schema_capsule)
-        self.kind: Kind = kind or ("table" if is_table else "column")
+        self.kind: Kind = kind or ("table" if is_struct(schema_capsule) else "column")
         self.first_row = first_row
 
     def source_arrays(self) -> Iterator[SourceArray]:

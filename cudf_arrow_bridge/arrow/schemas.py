@@ -93,25 +93,14 @@ def with_types_for_nulls(own: Schema, other: Schema) -> pa.Schema | pa.Field | N
     return pa.schema(fields, mine.metadata)
 
 
-def with_bool8(schema: pa.Schema | pa.Field) -> pa.Schema | pa.Field:
-    """Return a schema or field with bools of one byte instead of one bit; itself if it has none."""
-    if isinstance(schema, pa.Field):
-        changed = _with_bool8(schema.type)
-        return schema if changed is schema.type else schema.with_type(changed)
-    if not has_type(pa.struct(schema), pa.types.is_boolean):
-        return schema
-    return pa.schema([with_bool8(field) for field in schema], schema.metadata)
-
-
-def _with_bool8(arrow_type: pa.DataType) -> pa.DataType:
-    if not has_type(arrow_type, pa.types.is_boolean):
-        return arrow_type
-    arrow_type = without_extension(arrow_type)
+def with_bool8(field: pa.Field) -> pa.Field:
+    """Return a field with bools of one byte instead of one bit; itself if it has none."""
+    arrow_type = without_extension(field.type)
+    if pa.types.is_map(arrow_type) or not has_type(arrow_type, pa.types.is_boolean):
+        return field  # a map is not a tensor
     if pa.types.is_boolean(arrow_type):
-        return pa.bool8()
-    if pa.types.is_map(arrow_type):
-        return arrow_type  # not a tensor
-    return with_fields(arrow_type, list(map(with_bool8, fields_of(arrow_type))))
+        return field.with_type(pa.bool8())
+    return field.with_type(with_fields(arrow_type, list(map(with_bool8, fields_of(arrow_type)))))
 
 
 def copied(schema: Any) -> Schema:

@@ -66,24 +66,15 @@ class TableMethods(DescribedArray):
         own_metadata = of_rows(metadata, self._first_row, self.num_rows)
         if own_metadata == metadata:
             return capsule
-        return self._as_pyarrow(self._arrow_schema).with_metadata(own_metadata).__arrow_c_schema__()
+        return as_field(self._arrow_schema).with_metadata(own_metadata).__arrow_c_schema__()
 
-    @property
-    def _as_pyarrow(self) -> Callable[[Any], Any]:
-        return as_schema if self._kind == "table" else as_field
-
-    @property
+    @cached_property
     def schema(self) -> pa.Schema | pa.Field:
         """The Arrow schema of a record batch, or the field of a column.
 
         For a slice or a batch of a stream, the metadata has its part of a range index.
         """
-        return self._pyarrow_schema
-
-    @cached_property
-    def _pyarrow_schema(self) -> pa.Schema | pa.Field:
-        schema: pa.Schema | pa.Field = self._as_pyarrow(self)
-        return schema
+        return as_schema(self) if self._kind == "table" else as_field(self)
 
     def _with_own_schema(self) -> Self:
         """Return this array as one that is not part of another."""

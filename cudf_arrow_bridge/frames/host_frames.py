@@ -293,7 +293,6 @@ REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     *_driver_loader(),
     # These call cupy, which reports a missing driver itself.
     (Frame, "to_cupy", _explaining(Frame.to_cupy)),
-    (SingleColumnFrame, "to_cupy", _explaining(SingleColumnFrame.to_cupy)),
     (SingleColumnFrame, "values", property(_explaining(SingleColumnFrame.values.__get__))),
     (cudf.RangeIndex, "values", property(_explaining(cudf.RangeIndex.values.__get__))),
 )
