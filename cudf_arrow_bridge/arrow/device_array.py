@@ -11,10 +11,9 @@ import pyarrow as pa
 from .._core.arguments import order_after
 from .._core.tensor import BufferProtocol, tensor_of
 from ..cuda.streams import DEFAULT_HANDLE, Stream, resolve_stream
-from . import display
+from . import display, higher_layers
 from .buffers import BufferInfo, BufferTensor, walk_buffers
 from .errors import check_host_copy
-from .higher_layers import higher_layers
 from .options import check_option
 from .report import Report
 from .schemas import as_field, missing_name, with_bool8
@@ -224,7 +223,8 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         is_table = self._kind == "table" and order == "F"
         kind: Kind = "table" if is_table else "column"
         names = self.schema.remove_metadata() if is_table else None
-        result: DeviceArray = higher_layers.from_tensor(capsule, self._array.stream, kind, names)
+        from_tensor = higher_layers.functions().from_tensor
+        result: DeviceArray = from_tensor(capsule, self._array.stream, kind, names)
         return result
 
     async def ready(self) -> Self:
@@ -349,7 +349,8 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         ValueError
             After `release`.
         """
-        return higher_layers.reduce(self, index(protocol))
+        state: tuple[Any, ...] = higher_layers.functions().reduce(self, index(protocol))
+        return state
 
     def __copy__(self) -> DeviceArray:
         """Return another array that shares the buffers and is released independently.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
@@ -83,7 +84,6 @@ class DeviceArrayStream(NotPicklable):
         self._iterated: set[ref[ExportedStream]] = set()
         self._is_released = False
         self._seen_schema: Schema | None = None
-        self._seen_device_type: DeviceType | None = None
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule; may export the first batch."""
@@ -251,12 +251,10 @@ class DeviceArrayStream(NotPicklable):
     def _known_schema(self) -> Schema | None:
         return self._source.known_schema() or self._seen_schema
 
-    @property
+    @cached_property
     def device_type(self) -> DeviceType:
         """The device type of all batches. Access exports the first batch."""
-        if self._seen_device_type is None:
-            self._seen_device_type = DeviceType(self._at_start().device_type())
-        return self._seen_device_type
+        return DeviceType(self._at_start().device_type())
 
     @property
     def error(self) -> BaseException | None:

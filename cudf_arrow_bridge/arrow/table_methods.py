@@ -17,9 +17,9 @@ from .._core.export.exported_array import DescribedArray
 from .._core.schema import Schema, as_capsule, metadata_of
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType
+from . import higher_layers
 from .dictionaries import for_pandas, types_mapper
 from .errors import check_host_copy
-from .higher_layers import higher_layers
 from .metadata import of_rows, without_extension
 from .schemas import as_field, as_schema, listed, missing_name, positions_of
 
@@ -147,7 +147,7 @@ class TableMethods(DescribedArray):
         """
         if requested is None or self._arguments is None:
             return self
-        exported: Any = higher_layers.export_again(self, as_capsule(requested))
+        exported: Any = higher_layers.functions().export_again(self, as_capsule(requested))
         described: Self = exported._described_as(self)
         return described
 
@@ -378,7 +378,7 @@ class TableMethods(DescribedArray):
         except _NOT_ARROW:
             pass
         try:
-            return self.equals(higher_layers.export(other))
+            return self.equals(higher_layers.functions().to_arrow_device(other))
         except _NOT_ARROW:
             return False
 
