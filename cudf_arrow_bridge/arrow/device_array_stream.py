@@ -19,7 +19,7 @@ from . import display
 from .device_array import DeviceArray
 from .errors import NotPicklable, check_host_copy
 from .options import Kind
-from .schemas import as_field, as_schema_or_field, check_num_fields
+from .schemas import as_schema_or_field
 from .text import printable
 
 if TYPE_CHECKING:
@@ -315,7 +315,6 @@ def _request(stream: ExportedStream, requested_schema: object) -> None:
     """Set the schema that the batches of an iteration are exported with."""
     state = stream.state
     if state.started:
-        check_num_fields(as_field(requested_schema).type, as_field(stream.schema()).type)
         return
     stream.request(Schema.copy_of(as_capsule(requested_schema)))
     # Export the first batch, which fails if it cannot be converted to this schema.

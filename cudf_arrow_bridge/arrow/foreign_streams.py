@@ -15,7 +15,7 @@ from .errors import object_error, quoted
 from .metadata import has_dictionary
 from .options import Kind
 from .schemas import empty, fields_of, or_default, with_fields
-from .sources import STREAM_PROTOCOLS, SourceArray, open_array
+from .sources import STREAM_PROTOCOLS, SourceArray, has_protocol, open_array
 
 
 class SourceStream:
@@ -85,7 +85,7 @@ def empty_array(schema_capsule: object) -> object:
 
 def has_stream_protocol(obj: Any) -> bool:
     """Return whether an object, which is not an array, implements one of the stream protocols."""
-    return not isinstance(obj, type) and any(hasattr(obj, name) for name in STREAM_PROTOCOLS)
+    return not isinstance(obj, type) and has_protocol(obj, STREAM_PROTOCOLS)
 
 
 def find_stream(obj: Any) -> SourceStream | None:

@@ -74,23 +74,24 @@ def imported_fields(schema: Schema, kind: Kind) -> list[ImportedField]:
     return [describe(field, is_table) for field in fields]
 
 
-def with_types_for_nulls(own: Schema, other: Schema) -> pa.Schema | pa.Field | None:
+def with_types_for_nulls(own: Schema, other: Schema) -> pa.Field | None:
     """Return a schema with the types of another instead of those that contain Arrow's null type.
 
     Return None if there are none.
     """
-    if own.shares(other) or not own.has_nulls():
+    is_table = own.is_table
+    if own.shares(other) or not own.has_nulls() or is_table != other.is_table:
         return None
-    mine, theirs = as_schema_or_field(own), as_schema_or_field(other)
-    if isinstance(mine, pa.Field) and isinstance(theirs, pa.Field):
+    mine, theirs = as_field(own), as_field(other)
+    if not is_table:
         return mine.with_type(theirs.type)
-    if isinstance(mine, pa.Field) or isinstance(theirs, pa.Field) or len(mine) != len(theirs):
+    if mine.type.num_fields != theirs.type.num_fields:
         return None
     fields = [
         field.with_type(found.type) if has_type(field.type, pa.types.is_null) else field
-        for field, found in zip(mine, theirs, strict=True)
+        for field, found in zip(mine.type, theirs.type, strict=True)
     ]
-    return pa.schema(fields, mine.metadata)
+    return mine.with_type(pa.struct(fields))
 
 
 def with_bool8(field: pa.Field) -> pa.Field:
@@ -217,16 +218,6 @@ def listed(names: Sequence[Any], wanted: str = "") -> str:
         some = near or names[:most]
     text = f"[{', '.join(shortened(repr(name)) for name in some)}]"
     return text if len(some) == len(names) else f"{text} and {len(names) - len(some):,} more"
-
-
-def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:
-    """Raise if a requested struct type has another number of fields."""
-    if not pa.types.is_struct(requested) or not pa.types.is_struct(own):
-        return
-    if requested.num_fields != own.num_fields:
-        raise ValueError(
-            f"expected a requested schema of {own.num_fields} fields, got {requested.num_fields}"
-        )
 
 
 def empty(schema: Any) -> pa.RecordBatch | pa.Array:

@@ -249,8 +249,7 @@ def _explaining(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except RuntimeError as error:
-            if _EXPLANATION not in getattr(error, "__notes__", ()):
-                error.add_note(_EXPLANATION)
+            error.add_note(_EXPLANATION)
             raise
 
     return call_or_explain

@@ -147,10 +147,7 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout
 
 def _distinct(labels: pd.Index) -> bool:
     """Return whether labels are unique, which cuDF requires: it stores columns in a dict."""
-    try:
-        return len(dict.fromkeys(labels)) == len(labels)
-    except TypeError:
-        return False
+    return len(dict.fromkeys(labels)) == len(labels)
 
 
 def _decode(
