@@ -122,8 +122,10 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
             ``diagram`` draws the buffers and their owners.
         """
         columns = self.children if self._kind == "table" else [self]
+        fields = [as_field(column._arrow_schema) for column in columns]
         return Report.of(
-            (each.schema.name, str(each.schema.type), each.buffers()) for each in columns
+            (field.name, str(field.type), column.buffers())
+            for column, field in zip(columns, fields, strict=True)
         )
 
     def buffer(self, name: str) -> BufferTensor:
@@ -173,7 +175,9 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
 
     def _with_bool8(self, copy: bool | None) -> DeviceArray:
         """Return this array with bools of one byte instead of bits, as cuDF stores them."""
-        own = as_field(self._arrow_schema) if self._kind == "table" else self.schema
+        own = self.schema
+        if isinstance(own, pa.Schema):
+            own = pa.field("", pa.struct(own), nullable=False, metadata=own.metadata)
         wanted = with_bool8(own)
         if wanted is own:
             return self

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
-from .errors import object_error, quoted
+from .errors import quoted
 from .metadata import has_dictionary
 from .options import Kind
 from .schemas import empty, fields_of, or_default, with_fields
@@ -113,9 +113,9 @@ def find_stream(obj: Any) -> SourceStream | None:
 
 def open_stream(obj: Any) -> SourceStream:
     """Return the stream of an object, which must implement one of the stream protocols."""
-    if (stream := find_stream(obj)) is not None:
-        return stream
-    raise object_error(obj, f"an object with {' or '.join(STREAM_PROTOCOLS)}")
+    stream = find_stream(obj)
+    assert stream is not None
+    return stream
 
 
 def stream_of_arrays(sources: Iterator[SourceArray]) -> SourceStream:
