@@ -188,13 +188,13 @@ class TableMethods(DescribedArray):
 
     @property
     def num_columns(self) -> int:
-        """The number of columns; 0 for a column."""
+        """The number of columns. Only tables have it."""
         self._check_table("num_columns")
         return self._array.num_children
 
     @property
     def column_names(self) -> list[str]:
-        """The names of the columns, in order; empty for a column."""
+        """The names of the columns, in order. Only tables have them."""
         self._check_table("column_names")
         names: list[str] = self.schema.names
         return names
