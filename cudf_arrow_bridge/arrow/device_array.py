@@ -11,10 +11,9 @@ import pyarrow as pa
 from .._core.arguments import order_after
 from .._core.tensor import BufferProtocol, tensor_of
 from ..cuda.streams import DEFAULT_HANDLE, Stream, resolve_stream
-from . import display
+from . import display, higher_layers
 from .buffers import BufferInfo, BufferTensor, walk_buffers
 from .errors import check_host_copy
-from .higher_layers import higher_layers
 from .options import check_option
 from .report import Report
 from .schemas import as_field, missing_name, with_bool8
@@ -169,16 +168,18 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         array = source._array.device_array_capsule()
         schema = source.__arrow_c_schema__()
         tensor = tensor_of(schema, array, copy, source._array.stream, order == "C")
-        if isinstance(self.schema, pa.Field) and isinstance(
-            self.schema.type, pa.FixedShapeTensorType
-        ):
-            reshape(tensor, self.schema.type)
+        arrow_type = getattr(self.schema, "type", None)
+        if isinstance(arrow_type, pa.FixedShapeTensorType):
+            reshape(tensor, arrow_type)
         return tensor
 
     def _with_bool8(self, copy: bool | None) -> DeviceArray:
         """Return this array with bools of one byte instead of bits, as cuDF stores them."""
-        wanted = with_bool8(self.schema)
-        if wanted is self.schema:
+        own = self.schema
+        if isinstance(own, pa.Schema):
+            own = pa.field("", pa.struct(own), nullable=False, metadata=own.metadata)
+        wanted = with_bool8(own)
+        if wanted is own:
             return self
         array = self.as_requested(wanted)
         if copy is False and any(not buffer.zero_copy for buffer in array.buffers()):
@@ -226,7 +227,8 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         is_table = self._kind == "table" and order == "F"
         kind: Kind = "table" if is_table else "column"
         names = self.schema.remove_metadata() if is_table else None
-        result: DeviceArray = higher_layers.from_tensor(capsule, self._array.stream, kind, names)
+        from_tensor = higher_layers.functions().from_tensor
+        result: DeviceArray = from_tensor(capsule, self._array.stream, kind, names)
         return result
 
     async def ready(self) -> Self:
@@ -351,7 +353,8 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         ValueError
             After `release`.
         """
-        return higher_layers.reduce(self, index(protocol))
+        state: tuple[Any, ...] = higher_layers.functions().reduce(self, index(protocol))
+        return state
 
     def __copy__(self) -> DeviceArray:
         """Return another array that shares the buffers and is released independently.

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
-from .errors import object_error, quoted
+from .errors import quoted
 from .metadata import has_dictionary
 from .options import Kind
 from .schemas import empty, fields_of, or_default, with_fields
-from .sources import STREAM_PROTOCOLS, SourceArray, open_array
+from .sources import STREAM_PROTOCOLS, SourceArray, has_protocol, open_array
 
 
 class SourceStream:
@@ -51,8 +51,7 @@ class SourceStream:
         self.arrays = arrays
         self.labels = labels
         self._reader = reader
-        is_table = kind is None and is_struct(schema_capsule)
-        self.kind: Kind = kind or ("table" if is_table else "column")
+        self.kind: Kind = kind or ("table" if is_struct(schema_capsule) else "column")
         self.first_row = first_row
 
     def source_arrays(self) -> Iterator[SourceArray]:
@@ -86,7 +85,7 @@ def empty_array(schema_capsule: object) -> object:
 
 def has_stream_protocol(obj: Any) -> bool:
     """Return whether an object, which is not an array, implements one of the stream protocols."""
-    return not isinstance(obj, type) and any(hasattr(obj, name) for name in STREAM_PROTOCOLS)
+    return not isinstance(obj, type) and has_protocol(obj, STREAM_PROTOCOLS)
 
 
 def find_stream(obj: Any) -> SourceStream | None:
@@ -114,9 +113,9 @@ def find_stream(obj: Any) -> SourceStream | None:
 
 def open_stream(obj: Any) -> SourceStream:
     """Return the stream of an object, which must implement one of the stream protocols."""
-    if (stream := find_stream(obj)) is not None:
-        return stream
-    raise object_error(obj, f"an object with {' or '.join(STREAM_PROTOCOLS)}")
+    stream = find_stream(obj)
+    assert stream is not None
+    return stream
 
 
 def stream_of_arrays(sources: Iterator[SourceArray]) -> SourceStream:

@@ -74,44 +74,34 @@ def imported_fields(schema: Schema, kind: Kind) -> list[ImportedField]:
     return [describe(field, is_table) for field in fields]
 
 
-def with_types_for_nulls(own: Schema, other: Schema) -> pa.Schema | pa.Field | None:
+def with_types_for_nulls(own: Schema, other: Schema) -> pa.Field | None:
     """Return a schema with the types of another instead of those that contain Arrow's null type.
 
     Return None if there are none.
     """
-    if own.shares(other) or not own.has_nulls():
+    is_table = own.is_table
+    if own.shares(other) or not own.has_nulls() or is_table != other.is_table:
         return None
-    mine, theirs = as_schema_or_field(own), as_schema_or_field(other)
-    if isinstance(mine, pa.Field) and isinstance(theirs, pa.Field):
+    mine, theirs = as_field(own), as_field(other)
+    if not is_table:
         return mine.with_type(theirs.type)
-    if isinstance(mine, pa.Field) or isinstance(theirs, pa.Field) or len(mine) != len(theirs):
+    if mine.type.num_fields != theirs.type.num_fields:
         return None
     fields = [
         field.with_type(found.type) if has_type(field.type, pa.types.is_null) else field
-        for field, found in zip(mine, theirs, strict=True)
+        for field, found in zip(mine.type, theirs.type, strict=True)
     ]
-    return pa.schema(fields, mine.metadata)
+    return mine.with_type(pa.struct(fields))
 
 
-def with_bool8(schema: pa.Schema | pa.Field) -> pa.Schema | pa.Field:
-    """Return a schema or field with bools of one byte instead of one bit; itself if it has none."""
-    if isinstance(schema, pa.Field):
-        changed = _with_bool8(schema.type)
-        return schema if changed is schema.type else schema.with_type(changed)
-    if not has_type(pa.struct(schema), pa.types.is_boolean):
-        return schema
-    return pa.schema([with_bool8(field) for field in schema], schema.metadata)
-
-
-def _with_bool8(arrow_type: pa.DataType) -> pa.DataType:
-    if not has_type(arrow_type, pa.types.is_boolean):
-        return arrow_type
-    arrow_type = without_extension(arrow_type)
+def with_bool8(field: pa.Field) -> pa.Field:
+    """Return a field with bools of one byte instead of one bit; itself if it has none."""
+    arrow_type = without_extension(field.type)
+    if pa.types.is_map(arrow_type) or not has_type(arrow_type, pa.types.is_boolean):
+        return field  # a map is not a tensor
     if pa.types.is_boolean(arrow_type):
-        return pa.bool8()
-    if pa.types.is_map(arrow_type):
-        return arrow_type  # not a tensor
-    return with_fields(arrow_type, list(map(with_bool8, fields_of(arrow_type))))
+        return field.with_type(pa.bool8())
+    return field.with_type(with_fields(arrow_type, list(map(with_bool8, fields_of(arrow_type)))))
 
 
 def copied(schema: Any) -> Schema:
@@ -228,16 +218,6 @@ def listed(names: Sequence[Any], wanted: str = "") -> str:
         some = near or names[:most]
     text = f"[{', '.join(shortened(repr(name)) for name in some)}]"
     return text if len(some) == len(names) else f"{text} and {len(names) - len(some):,} more"
-
-
-def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:
-    """Raise if a requested struct type has another number of fields."""
-    if not pa.types.is_struct(requested) or not pa.types.is_struct(own):
-        return
-    if requested.num_fields != own.num_fields:
-        raise ValueError(
-            f"expected a requested schema of {own.num_fields} fields, got {requested.num_fields}"
-        )
 
 
 def empty(schema: Any) -> pa.RecordBatch | pa.Array:

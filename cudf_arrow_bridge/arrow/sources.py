@@ -43,16 +43,16 @@ def is_instance(obj: Any, module: str, *classes: str) -> bool:
 
 def is_array(obj: Any) -> bool:
     """Return whether an object is an array: it is of RAPIDS or implements an array protocol."""
-    device, host = ARRAY_PROTOCOLS
-    return is_of_rapids(obj) or hasattr(obj, device) or hasattr(obj, host)
+    return is_of_rapids(obj) or has_protocol(obj, ARRAY_PROTOCOLS)
+
+
+def has_protocol(obj: Any, protocols: tuple[str, ...]) -> bool:
+    """Return whether an object implements one of some protocols. None means that it does not."""
+    return any(getattr(obj, name, None) is not None for name in protocols)
 
 
 def open_array(obj: Any) -> SourceArray:
     """Return the array of an object, which must have one; see `find_array`."""
-    if (source := find_array(obj)) is not None:
-        return source
-    streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]
-    hint = f"; it is a stream, with {', '.join(streams)}" if streams else ""
-    raise TypeError(
-        f"an object of type {type(obj).__name__} has no {' or '.join(ARRAY_PROTOCOLS)}{hint}"
-    )
+    source = find_array(obj)
+    assert source is not None
+    return source

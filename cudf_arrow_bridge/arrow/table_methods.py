@@ -17,9 +17,9 @@ from .._core.export.exported_array import DescribedArray
 from .._core.schema import Schema, as_capsule, metadata_of
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType
+from . import higher_layers
 from .dictionaries import for_pandas, types_mapper
 from .errors import check_host_copy
-from .higher_layers import higher_layers
 from .metadata import of_rows, without_extension
 from .schemas import as_field, as_schema, listed, missing_name, positions_of
 
@@ -66,24 +66,15 @@ class TableMethods(DescribedArray):
         own_metadata = of_rows(metadata, self._first_row, self.num_rows)
         if own_metadata == metadata:
             return capsule
-        return self._as_pyarrow(self._arrow_schema).with_metadata(own_metadata).__arrow_c_schema__()
+        return as_field(self._arrow_schema).with_metadata(own_metadata).__arrow_c_schema__()
 
-    @property
-    def _as_pyarrow(self) -> Callable[[Any], Any]:
-        return as_schema if self._kind == "table" else as_field
-
-    @property
+    @cached_property
     def schema(self) -> pa.Schema | pa.Field:
         """The Arrow schema of a record batch, or the field of a column.
 
         For a slice or a batch of a stream, the metadata has its part of a range index.
         """
-        return self._pyarrow_schema
-
-    @cached_property
-    def _pyarrow_schema(self) -> pa.Schema | pa.Field:
-        schema: pa.Schema | pa.Field = self._as_pyarrow(self)
-        return schema
+        return as_schema(self) if self._kind == "table" else as_field(self)
 
     def _with_own_schema(self) -> Self:
         """Return this array as one that is not part of another."""
@@ -156,7 +147,7 @@ class TableMethods(DescribedArray):
         """
         if requested is None or self._arguments is None:
             return self
-        exported: Any = higher_layers.export_again(self, as_capsule(requested))
+        exported: Any = higher_layers.functions().export_again(self, as_capsule(requested))
         described: Self = exported._described_as(self)
         return described
 
@@ -197,13 +188,13 @@ class TableMethods(DescribedArray):
 
     @property
     def num_columns(self) -> int:
-        """The number of columns; 0 for a column."""
+        """The number of columns. Only tables have it."""
         self._check_table("num_columns")
         return self._array.num_children
 
     @property
     def column_names(self) -> list[str]:
-        """The names of the columns, in order; empty for a column."""
+        """The names of the columns, in order. Only tables have them."""
         self._check_table("column_names")
         names: list[str] = self.schema.names
         return names
@@ -387,7 +378,7 @@ class TableMethods(DescribedArray):
         except _NOT_ARROW:
             pass
         try:
-            return self.equals(higher_layers.export(other))
+            return self.equals(higher_layers.functions().to_arrow_device(other))
         except _NOT_ARROW:
             return False
 

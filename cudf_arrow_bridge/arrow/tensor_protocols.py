@@ -13,8 +13,8 @@ import pyarrow as pa
 from .._core.tensor import exchange_interface
 from ..cuda.residency import DeviceType
 from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE, stream_handle
+from . import higher_layers
 from .errors import check_host_copy
-from .higher_layers import higher_layers
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -29,7 +29,7 @@ _NO_STREAM = -1
 
 def _array_of_tensor(capsule: object, on_host: bool) -> Any:
     """Return a `DeviceArray` of one column over the tensor in a DLPack capsule."""
-    array = higher_layers.from_tensor(capsule, None, "column", None)
+    array = higher_layers.functions().from_tensor(capsule, None, "column", None)
     return array.to_host() if on_host else array
 
 

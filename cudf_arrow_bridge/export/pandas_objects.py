@@ -15,7 +15,7 @@ from ..frames import real_pandas as pd
 from ..frames.dtypes import dtype_hint
 from ..frames.frame_to_columns import level_labels
 from ..frames.labels import RowIndex, stringify
-from ..frames.layout import FrameLayout, ObjectType, single_label, table_names
+from ..frames.layout import FrameLayout, ObjectType, single_label
 
 
 def arrow_of_pandas(
@@ -76,7 +76,9 @@ def table_of_pandas(
             unnamed = index.set_names([None] * index.nlevels)
             columns += map(unnamed.get_level_values, range(index.nlevels))
         row_index = RowIndex(index_names, rows, list(range(len(labels), len(columns))))
-    names, shown_names = table_names(labels, index_names, rows)
+    hints = [dtype_hint(column.dtype) for column in columns]
+    layout = FrameLayout(object_type, labels, hints, row_index, frame.attrs)
+    names = layout.table_names()
     # Conversions of objects are slow. pyarrow uses threads for such frames too.
     num_slow = sum(column.dtype == object for column in columns)
     is_slow = num_slow > 1 and len(frame) > 100 * len(columns)
@@ -84,11 +86,9 @@ def table_of_pandas(
         convert = map if pool is None else pool.map
         arrays = list(convert(_to_arrow, columns, [*labels, *index_names]))
     entries = [
-        {**get_column_metadata(column, "", array.type, name), "name": shown_name}
-        for column, array, name, shown_name in zip(columns, arrays, names, shown_names, strict=True)
+        get_column_metadata(column, "", array.type, name)
+        for column, array, name in zip(columns, arrays, names, strict=True)
     ]
-    hints = [dtype_hint(column.dtype) for column in columns]
-    layout = FrameLayout(object_type, labels, hints, row_index, frame.attrs)
     metadata = layout.schema_metadata(names, entries, [])
     if not names:
         # A table of no columns would have no rows.

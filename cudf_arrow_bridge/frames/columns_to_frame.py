@@ -100,8 +100,7 @@ class FrameMaker:
         attrs = deepcopy(layout.attrs) if layout.attrs else {}
         if layout.object_type == "series" and len(data) == 1:
             series = make_series(data[0], self._name, index)
-            if attrs:
-                series.attrs = attrs
+            series.attrs = attrs
             return series
         return self._frame_labels.make_frame(data, index, attrs)
 

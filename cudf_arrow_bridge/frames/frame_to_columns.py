@@ -33,7 +33,7 @@ from .cudf_private import (
 from .dtypes import dtype_hint
 from .host_frames import enable_host_frames
 from .labels import RowIndex, stringify
-from .layout import FrameLayout, ObjectType, single_label, table_names
+from .layout import FrameLayout, ObjectType, single_label
 from .to_pylibcudf import column_to_pylibcudf
 
 if TYPE_CHECKING:
@@ -153,9 +153,7 @@ def describe_frame(
 
     Spilled memory stays spilled. Return None if a RangeIndex has to be converted to a column.
     """
-    if isinstance(obj, cudf.RangeIndex):
-        return None
-    if preserve_index and isinstance(getattr(obj, "index", None), cudf.RangeIndex):
+    if isinstance(getattr(obj, "index", obj) if preserve_index else obj, cudf.RangeIndex):
         return None
     return frame_to_columns(obj, preserve_index, sharer=buffer_describer())
 
@@ -211,13 +209,11 @@ def _convert(
 ) -> tuple[list[plc.Column], SchemaSpec]:
     """Return shared columns as they are exported, and their schema spec."""
     columns, dtypes, _, imported = shared
-    row_index = layout.row_index
     if kind == "column":
         (label,) = layout.labels
         names = ["" if label is None else stringify(label)]
     else:
-        index_names, rows = (row_index.names, row_index.range) if row_index else ([], None)
-        names, shown_names = table_names(layout.labels, index_names, rows)
+        names = layout.table_names()
     converted = [
         column_to_pylibcudf(column, dtype, name, sharer, imported.get(position))
         for position, (column, dtype, name) in enumerate(zip(columns, dtypes, names, strict=True))
@@ -230,8 +226,8 @@ def _convert(
         metadata = {**field.metadata, **layout.field_metadata(name, objects)}
         return columns, SchemaSpec([replace(field, metadata=metadata)], {}, tuple(objects))
     entries = [
-        pandas_metadata.column_entry(shown_name, name, dtype, field.timezone)
-        for shown_name, name, dtype, field in zip(shown_names, names, dtypes, fields, strict=True)
+        pandas_metadata.column_entry(name, dtype, field.timezone)
+        for name, dtype, field in zip(names, dtypes, fields, strict=True)
     ]
     metadata = layout.schema_metadata(names, entries, objects)
     return columns, SchemaSpec(fields, metadata, tuple(objects))

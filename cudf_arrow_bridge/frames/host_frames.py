@@ -206,11 +206,6 @@ def _category_to_pandas(self: Any, *, nullable: bool = False, arrow_type: bool =
     return pd.Index(pd.Categorical.from_codes(codes, categories, ordered=bool(self.ordered)))
 
 
-def _to_numpy(self: ColumnBase) -> np.ndarray[Any, Any]:
-    values: np.ndarray[Any, Any] = self.to_pandas().to_numpy()
-    return values
-
-
 def _from_range(cls: type[ColumnBase], values: range) -> ColumnBase:
     dtype = np.dtype("int64")
     return make_column(convert.sequence(values, dtype, None), dtype)
@@ -249,19 +244,13 @@ def _explaining(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except RuntimeError as error:
-            if _EXPLANATION not in getattr(error, "__notes__", ()):
-                error.add_note(_EXPLANATION)
+            error.add_note(_EXPLANATION)
             raise
 
     return call_or_explain
 
 
 _reduce_on_gpu = _explaining(Serializable.__reduce_ex__)
-
-
-def _levels(self: cudf.MultiIndex) -> list[pd.Index]:
-    """Return the levels as pandas indexes, which is sufficient for cuDF's ``to_arrow``."""
-    return list(self.to_pandas().levels)
 
 
 def _driver_loader() -> list[tuple[Any, str, Any]]:
@@ -278,12 +267,13 @@ REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     (plc.unary, "cast", _cast),
     (ColumnBase, "copy", _copy),
     (ColumnBase, "to_arrow", _to_arrow),
-    (ColumnBase, "to_numpy", _to_numpy),
+    (ColumnBase, "to_numpy", lambda self: self.to_pandas().to_numpy()),
     (ColumnBase, "from_range", classmethod(_from_range)),
     (CategoricalColumn, "copy", _copy),
     (CategoricalColumn, "to_arrow", _category_to_arrow),
     (CategoricalColumn, "to_pandas", _category_to_pandas),
-    (cudf.MultiIndex, "levels", property(_levels)),
+    # pandas indexes are sufficient for cuDF's ``to_arrow``.
+    (cudf.MultiIndex, "levels", property(lambda self: list(self.to_pandas().levels))),
     (cudf.MultiIndex, "to_pandas", _levels_to_pandas),
     (cudf.DataFrame, RENDERABLE, shown_frame),
     (cudf.Series, "__repr__", repr_series),
@@ -293,7 +283,6 @@ REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     *_driver_loader(),
     # These call cupy, which reports a missing driver itself.
     (Frame, "to_cupy", _explaining(Frame.to_cupy)),
-    (SingleColumnFrame, "to_cupy", _explaining(SingleColumnFrame.to_cupy)),
     (SingleColumnFrame, "values", property(_explaining(SingleColumnFrame.values.__get__))),
     (cudf.RangeIndex, "values", property(_explaining(cudf.RangeIndex.values.__get__))),
 )

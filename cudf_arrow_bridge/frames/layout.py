@@ -60,23 +60,31 @@ class FrameLayout:
     row_index: RowIndex | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
 
+    def table_names(self) -> list[str]:
+        """Return the names of the fields of a table: the columns, then the levels of the index."""
+        names = [stringify(label) for label in self.labels]
+        for position, name in enumerate(self._names_of_levels()):
+            names.append(index_level_name(name, position, names))
+        return names
+
+    def _names_of_levels(self) -> Sequence[Hashable]:
+        row_index = self.row_index
+        return () if row_index is None or row_index.range is not None else row_index.names
+
     def schema_metadata(
-        self, names: Sequence[str], entries: Sequence[Json], objects: list[Any]
+        self, names: Sequence[str], entries: Sequence[dict[str, Json]], objects: list[Any]
     ) -> dict[bytes, bytes]:
         """Return the metadata of a schema with these field names.
 
-        `entries` are those of the fields in pandas' metadata. Labels without a JSON form are
-        appended to `objects`.
+        `entries` are those of the fields in pandas' metadata, without their labels. Labels without
+        a JSON form are appended to `objects`.
         """
-        index_columns: list[Json] = []
-        if self.row_index is not None:
-            index_columns = [names[level] for level in self.row_index.levels]
-            if self.row_index.range is not None:
-                (name,) = self.row_index.names
-                index_columns = [pandas_metadata.range_entry(self.row_index.range, name)]
+        labels = pandas_metadata.column_names(self.labels)
+        labels += [pandas_metadata.json_name(name, ()) for name in self._names_of_levels()]
+        columns = [{**entry, "name": label} for entry, label in zip(entries, labels, strict=True)]
         return {
             **pandas_metadata.schema_metadata(self.attrs),
-            PANDAS_KEY: pandas_metadata.encode(self.labels, entries, index_columns, self.attrs),
+            PANDAS_KEY: pandas_metadata.encode(self.labels, columns, self.row_index, self.attrs),
             BRIDGE_KEY: self.encode(names, objects),
         }
 
@@ -107,21 +115,6 @@ class FrameLayout:
         return json.dumps(document).encode()
 
 
-def table_names(
-    labels: pd.Index, index_names: Sequence[Hashable], rows: range | None
-) -> tuple[list[str], list[Json]]:
-    """Return the names of the fields of a table, and their names in pandas' metadata.
-
-    The fields are those of the columns, then those of the index levels, unless `rows` is given.
-    """
-    names = [stringify(label) for label in labels]
-    shown_names = pandas_metadata.column_names(labels)
-    for position, name in enumerate(index_names if rows is None else ()):
-        names.append(index_level_name(name, position, names))
-        shown_names.append(None if name is None else stringify(name))
-    return names, shown_names
-
-
 def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout:
     """Read the layout of a schema from our key, from ``pandas``, or from the field names."""
     ours = pandas_metadata.load_json(schema.metadata, BRIDGE_KEY)
@@ -147,10 +140,7 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout
 
 def _distinct(labels: pd.Index) -> bool:
     """Return whether labels are unique, which cuDF requires: it stores columns in a dict."""
-    try:
-        return len(dict.fromkeys(labels)) == len(labels)
-    except TypeError:
-        return False
+    return len(dict.fromkeys(labels)) == len(labels)
 
 
 def _decode(

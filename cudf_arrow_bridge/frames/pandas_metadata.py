@@ -29,23 +29,29 @@ _GENERATED = re.compile(r"__index_level_\d+__")
 
 def encode(
     labels: pd.Index,
-    columns: Sequence[Json],
-    index_columns: Sequence[Json],
+    columns: Sequence[dict[str, Json]],
+    row_index: RowIndex | None,
     attrs: dict[Any, Any],
 ) -> bytes:
     """Return the value of the ``pandas`` key.
 
-    `columns` are the results of `column_entry` for the columns, then for the levels of the index.
-    `index_columns` are the field names of the levels, or one result of `range_entry`. The ``attrs``
-    are omitted if they cannot be serialized to JSON.
+    `columns` are the entries of the columns, then of the levels of the index. The ``attrs`` are
+    omitted if they cannot be serialized to JSON.
     """
+    index_columns: list[Json] = []
+    if row_index is not None:
+        index_columns = [columns[level]["field_name"] for level in row_index.levels]
+        if (rows := row_index.range) is not None:
+            name = json_name(row_index.names[0], (bool, int))
+            bounds = {"start": rows.start, "stop": rows.stop, "step": rows.step}
+            index_columns = [{"kind": "range", "name": name, **bounds}]
     try:
         json.dumps(attrs, allow_nan=False)
     except (TypeError, ValueError):
         attrs = {}
     names = [json_name(name, (bool, int)) for name in labels.names]
     document = {
-        "index_columns": list(index_columns),
+        "index_columns": index_columns,
         "column_indexes": [
             {"name": name, "field_name": name, **_type_of_level(level)}
             for level, name in zip(getattr(labels, "levels", [labels]), names, strict=True)
@@ -58,28 +64,17 @@ def encode(
     return json.dumps(document).encode()
 
 
-def column_entry(name: Hashable, field: str, dtype: Any, timezone: str) -> dict[str, Json]:
-    """Return the entry of a column or index level of a cuDF dtype.
+def column_entry(field: str, dtype: Any, timezone: str) -> dict[str, Json]:
+    """Return the entry of a column or index level of a cuDF dtype, without its label.
 
     `timezone` is that of the exported type, from which the time zone of the dtype can differ.
     """
     zone = {"metadata": {"timezone": timezone}} if timezone else {}
-    return {"name": name, "field_name": field, **_entry_of_dtype(dtype), **zone}
+    return {"field_name": field, **_entry_of_dtype(dtype), **zone}
 
 
 def _type_entry(pandas_type: str, numpy_type: str, metadata: Json = None) -> dict[str, Json]:
     return {"pandas_type": pandas_type, "numpy_type": numpy_type, "metadata": metadata}
-
-
-def range_entry(index: range, name: Hashable) -> dict[str, Json]:
-    """Return the entry of a range index."""
-    return {
-        "kind": "range",
-        "name": json_name(name, (bool, int)),
-        "start": index.start,
-        "stop": index.stop,
-        "step": index.step,
-    }
 
 
 def json_name(name: Hashable, unchanged: tuple[type, ...] = (bool,)) -> Json:

@@ -8,17 +8,14 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..arrow.higher_layers import higher_layers
+from ..arrow import higher_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
-
-    from ..arrow.device_array import DeviceArray
-    from ..arrow.options import Kind
 
 _ACCESSOR = "arrow_device"
 
@@ -28,10 +25,7 @@ def register_all() -> None:
 
     Register with these libraries now, or when they are imported.
     """
-    higher_layers.export = _function("..to_arrow", "to_arrow_device")
-    higher_layers.export_again = _function("..export.inputs", "export_again")
-    higher_layers.from_tensor = _from_tensor
-    higher_layers.reduce = _function("..ipc.pickling", "reduce")
+    higher_layers.functions = _array_functions
     # cudf.pandas creates the proxies of cuDF's classes when it is activated.
     run_after_import("cudf.pandas._wrappers.pandas", _register_accessors_of_proxies)
     run_after_import("cudf", _register_accessors)
@@ -39,17 +33,11 @@ def register_all() -> None:
     run_after_import("dask_cuda.is_device_object", _register_device_objects)
 
 
-def _function(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports and calls another one, whose module takes long to import."""
-    return lambda *arguments: getattr(import_module(module, __package__), name)(*arguments)
+def _array_functions() -> ModuleType:
+    # Imported when it is needed, because the import takes long.
+    from . import array_functions
 
-
-def _from_tensor(capsule: object, stream: Any, kind: Kind, schema: Any) -> DeviceArray:
-    from ..tensors import from_dlpack
-    from ..to_arrow import to_arrow_device
-
-    columns = from_dlpack(capsule, stream=stream, to="pylibcudf", kind=kind)
-    return to_arrow_device(columns, stream=stream, requested_schema=schema)
+    return array_functions
 
 
 def _register_accessors() -> None:

@@ -97,6 +97,10 @@ OBJECTS = [
     (cab.from_arrow_device, [BATCH], "an object of type list: from_arrow_device_stream takes"),
     (cab.from_arrow_device, np.array([1]), "an object of type ndarray: from_dlpack imports"),
     (cab.from_arrow_device, type(FRAME), "the class DataFrame"),
+    *(
+        (function, SimpleNamespace(__arrow_c_array__=None, __arrow_c_stream__=None), "an object of")
+        for function in (ARRAY, cab.to_arrow_device_stream, cab.from_arrow_device, ITERABLE)
+    ),
     (ITERABLE, None, "an object of type NoneType"),
     (ITERABLE, {"a": BATCH}, "an object of type dict: pyarrow.table"),
 ]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import rmm
 
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.frames.cudf_private import make_column, make_known_column
 from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import addresses, arrays_of, schema_of, table_of, to_plc
@@ -242,6 +243,14 @@ def test_interval_is_exported_with_the_extension_type_of_pandas():
     assert schema_of(frame_to_columns(source)).field("i").type == expected.__class__(
         pa.int64(), "left"
     )
+
+
+def test_round_trip_of_a_list_of_intervals():
+    intervals = pa.array(pd.arrays.IntervalArray.from_tuples([(0, 1), (2, 3)]))
+    table = pa.table({"i": pa.ListArray.from_arrays([0, 1, 2], intervals)})
+    source = cab.from_arrow_device(table)
+    assert source["i"].dtype == cudf.ListDtype(cudf.IntervalDtype("int64", "right"))
+    assert pa.table(cab.to_arrow_device(source)).equals(table)
 
 
 PANDAS = {

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
         lambda frame: frame["text"].str.upper(),
         lambda frame: frame[["int"]].values,
         lambda frame: frame["int"].to_cupy(),
+        lambda frame: frame["int"].values,
         lambda frame: frame.index.values,
     ],
 )

@@ -304,6 +304,14 @@ def type_in_frames(type_):
     return type_
 
 
+@pytest.mark.parametrize("dtype", [f"datetime64[us, {ZONE}]", "Int64", "string", "str"])
+@pytest.mark.parametrize("values", [[], [1, 2]], ids=["empty", "two"])
+def test_categories_keep_their_dtype_in_pandas(dtype, values):
+    values = pd.Index([str(value) for value in values] if "str" in dtype else values, dtype=dtype)
+    source = pd.Series(pd.Categorical(values[::-1], categories=values))
+    pd.testing.assert_series_equal(cab.from_arrow_device(source).to_pandas(), source)
+
+
 def test_categories_are_converted_to_pandas_and_pyarrow():
     many = pd.Categorical([f"c{i}" for i in range(200)] + [None], ordered=True)
     series = imported(pd.DataFrame({"a": many}))["a"]

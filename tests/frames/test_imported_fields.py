@@ -111,6 +111,11 @@ def test_batches_after_the_first_have_its_type_instead_of_null():
     for first in (texts, nulls):
         stream = cab.to_arrow_device_stream([frame(first), frame(nulls), frame(nulls)])
         assert [array.schema.types for array in stream] == [[first.type, first.type]] * 3
+    series = [cab.from_arrow_device(array) for array in (texts, nulls)]
+    assert [array.schema.type for array in cab.to_arrow_device_stream(series)] == [texts.type] * 2
+    for other in (frame(texts)[["x"]], series[1]):
+        with pytest.raises(ValueError, match="batch 1 of the stream"):
+            list(cab.to_arrow_device_stream([frame(nulls), other]))
     frames = [frame(nulls), frame(texts)]
     with pytest.raises(ValueError, match=r"'x'.*requested_schema"):
         list(cab.to_arrow_device_stream(frames))

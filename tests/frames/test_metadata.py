@@ -317,6 +317,14 @@ def test_export_writes_the_attrs_of_each_frame():
         assert found == [None, b"1", b"2", None]
 
 
+def test_a_series_with_its_index_keeps_its_attrs():
+    series = cab.from_arrow_device(pa.table({"a": [1, 2]}))["a"]
+    series.attrs = {"k": 1}
+    round_trip = cab.from_arrow_device(cab.to_arrow_device(series, preserve_index=True))
+    assert isinstance(round_trip, cudf.Series)
+    assert round_trip.attrs == {"k": 1}
+
+
 def test_attrs_do_not_replace_the_pandas_metadata():
     frame = cab.from_arrow_device(pa.table({"a": [1, 2]}))
     frame.attrs = {"pandas": "no", "cudf_arrow_bridge": "no"}
