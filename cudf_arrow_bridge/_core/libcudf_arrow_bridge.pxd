@@ -307,6 +307,7 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         array_importer(const ArrowSchema&) except +libcudf_exception_handler
         const shared_schema& schema() noexcept
         bool has_schema(const ArrowSchema&) noexcept
+        void check(ArrowDeviceArray*, bool) except +libcudf_exception_handler
         imported_table import_array(
             ArrowDeviceArray*, bool, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler

@@ -91,6 +91,12 @@ cdef class ArrayImporter:
     def schema(self) -> Schema:
         return Schema.wrap(self.importer.get().schema())
 
+    def check(self, array, bint is_table) -> None:
+        """Check the array in a capsule, as an import does before it follows a pointer."""
+        cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        with nogil:
+            self.importer.get().check(c_array, is_table)
+
     def import_array(
         self, array, bint is_table, ImportArguments arguments not None
     ) -> tuple[list[Column], int, list[tuple[int, int, str]]]:
