@@ -31,7 +31,6 @@ cdef extern from "<cuda/stream>" namespace "cuda" nogil:
     cdef cppclass stream_ref:
         stream_ref()
         stream_ref(cudaStream_t)
-        cudaStream_t get()
 
 
 cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
@@ -87,8 +86,6 @@ cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass unique_device_array:
         unique_device_array() except +
-        unique_device_array(ArrowDeviceArray*) noexcept
-        ArrowDeviceArray* get() noexcept
         bool is_released() noexcept
 
     cdef cppclass unique_array_stream:
@@ -102,7 +99,6 @@ cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nog
     cdef enum class type_support(int8_t):
         zero_copy
         converted
-        unsupported
 
     cdef cppclass string_view "std::string_view":
         string_view() noexcept
@@ -232,7 +228,6 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         export_input() noexcept
         export_input(const column_view&) noexcept
         export_input(const vector[column_view]&, size_type) noexcept
-        bool is_table
 
     cdef cppclass export_options:
         shared_schema schema
@@ -281,7 +276,6 @@ cdef extern from "cudf_arrow_bridge/release.hpp" namespace "cudf_arrow_bridge" n
 
 cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef enum class validation(int8_t):
-        minimal
         full
 
     cdef cppclass import_options:
@@ -343,7 +337,6 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
         unique_array_stream to_arrow_host(return_function) except +libcudf_exception_handler
 
     cdef cppclass array_stream_reader:
-        array_stream_reader() noexcept
         array_stream_reader(ArrowDeviceArrayStream*) except +libcudf_exception_handler
         array_stream_reader(ArrowArrayStream*) except +libcudf_exception_handler
         const ArrowSchema& schema() except +libcudf_exception_handler
@@ -373,12 +366,7 @@ cdef extern from "cudf_arrow_bridge/async.hpp" namespace "cudf_arrow_bridge" nog
     void stop_async() noexcept
 
 
-cdef extern from *:
-    """
-    struct DLManagedTensor;
-    struct DLManagedTensorVersioned;
-    struct DLTensor;
-    """
+cdef extern from "cudf_arrow_bridge/tensor.hpp" nogil:
     cdef struct DLManagedTensor:
         pass
 
