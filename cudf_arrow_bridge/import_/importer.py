@@ -10,7 +10,7 @@ import pylibcudf as plc
 
 from .._core.export.array_exporter import InputExporter
 from .._core.import_.array_importer import ArrayImporter, ImportArguments, to_capsule
-from .._core.import_.columns import table_of
+from .._core.import_.columns import share_columns, table_of
 from .._core.import_.imported_fields import remember
 from ..arrow.options import Kind, check_option
 from ..arrow.schemas import imported_fields
@@ -82,8 +82,8 @@ class Importer:
         """
         if kind != array.export_input.kind or not self.shares_columns:
             return None
-        order(self.importing.handle, array.arguments.handle)
-        return self.arguments.share_columns(array.export_input.columns)
+        order(self.importing.handle, array.arguments.stream.handle)
+        return share_columns(array.export_input.columns, self.arguments.context())
 
     def compute_after_import(self) -> None:
         """Make later work on `computing` wait for the import."""
