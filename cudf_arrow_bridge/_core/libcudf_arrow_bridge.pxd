@@ -8,22 +8,17 @@ from libcpp.functional cimport function
 from libcpp.memory cimport shared_ptr, unique_ptr
 from libcpp.optional cimport optional
 from libcpp.pair cimport pair
+from libcpp.span cimport span
 from libcpp.string cimport string
+from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 from pylibcudf.exception_handler cimport libcudf_exception_handler
 from pylibcudf.libcudf.column.column cimport column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.table.table_view cimport table_view
 from pylibcudf.libcudf.types cimport size_type, type_id
+from rmm.librmm.device_buffer cimport cuda_device_id
 from rmm.librmm.memory_resource cimport device_async_resource_ref
-
-
-cdef extern from "<span>" namespace "std" nogil:
-    cdef cppclass span[T]:
-        span() noexcept
-        span(T*, size_t) noexcept
-        size_t size() noexcept
-        T& operator[](size_t) noexcept
 
 
 # RAPIDS 26.10 declares this class for Cython, 26.08 does not. rmm of 26.08 accepts it in C++.
@@ -34,10 +29,6 @@ cdef extern from "<cuda/stream>" namespace "cuda" nogil:
 
 
 cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
-    cdef cppclass cuda_device_id:
-        cuda_device_id(int)
-        int value() noexcept
-
     cuda_device_id get_current_cuda_device() except +
 
 
@@ -62,14 +53,9 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
         int32_t device_type
         void* sync_event
 
-    cdef struct ArrowArrayStream:
-        void (*release)(ArrowArrayStream*) noexcept
-
-    cdef struct ArrowDeviceArrayStream:
-        void (*release)(ArrowDeviceArrayStream*) noexcept
-
-    cdef struct ArrowAsyncDeviceStreamHandler:
-        pass
+    cdef struct ArrowArrayStream
+    cdef struct ArrowDeviceArrayStream
+    cdef struct ArrowAsyncDeviceStreamHandler
 
     const int64_t ARROW_FLAG_NULLABLE
     const int32_t ARROW_DEVICE_CPU
@@ -99,12 +85,6 @@ cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nog
     cdef enum class type_support(int8_t):
         zero_copy
         converted
-
-    cdef cppclass string_view "std::string_view":
-        string_view() noexcept
-        string_view(const char*, size_t) noexcept
-        const char* data() noexcept
-        size_t size() noexcept
 
     cdef cppclass type_row:
         string_view arrow
@@ -367,14 +347,9 @@ cdef extern from "cudf_arrow_bridge/async.hpp" namespace "cudf_arrow_bridge" nog
 
 
 cdef extern from "cudf_arrow_bridge/tensor.hpp" nogil:
-    cdef struct DLManagedTensor:
-        pass
-
-    cdef struct DLManagedTensorVersioned:
-        pass
-
-    cdef struct DLTensor:
-        pass
+    cdef struct DLManagedTensor
+    cdef struct DLManagedTensorVersioned
+    cdef struct DLTensor
 
 
 cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" nogil:
