@@ -30,6 +30,7 @@ class Importer:
     ) -> None:
         if to not in ("cudf", "cudf.pandas", "pylibcudf"):
             raise ValueError(f"to: expected 'cudf', 'cudf.pandas' or 'pylibcudf', got {to!r}")
+        check_option("validate", validate, ("minimal", "full"))
         #: The stream that waits for producers and runs copies and conversions of arrays.
         self.importing = resolve_stream(stream)
         #: The stream that computes on the result. cuDF computes on its default stream, whatever

@@ -31,7 +31,7 @@ from cudf_arrow_bridge._core.export.array_exporter import InputExporter
 
 
 cdef class ImportArguments:
-    """The arguments of imports, checked and converted to C++ types; see `from_arrow_device`.
+    """The arguments of imports, converted to C++ types; see `from_arrow_device`.
 
     `reader` is a second stream that reads the results, or None. Buffers are freed on the stream of
     the import, after the work on both streams. If `mr` is None, each import uses rmm's current
@@ -47,8 +47,6 @@ cdef class ImportArguments:
         validate: str = "minimal",
         bint sanitize=True,
     ):
-        if validate not in ("minimal", "full"):
-            raise ValueError(f"validate: expected 'minimal' or 'full', got {validate!r}")
         check_resource(mr)
         self.options.copy = policy_of(copy)
         self.options.sanitize = sanitize
