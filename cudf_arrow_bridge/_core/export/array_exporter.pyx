@@ -114,6 +114,7 @@ cdef class ExportArguments:
     cdef readonly object mr  # type: Any
     cdef readonly object copy  # type: bool | None
     cdef core.copy_policy copy_policy
+    cdef bint is_freed_by_thread
 
     def __cinit__(
         self,
@@ -130,6 +131,7 @@ cdef class ExportArguments:
         self.copy_policy = policy_of(copy)
         self.compact = compact
         self.managed_as_cuda = managed_as_cuda
+        self.is_freed_by_thread = stream.is_freed_by_thread
 
 
 cdef class ExportCall:
@@ -172,7 +174,7 @@ cdef class ExportCall:
         self.owner = share_object((freed_on, export_input.columns, mr, arguments.stream))
         cdef core.stream_ref readers = self.stream
         cdef core.stream_ref of_thread = core.stream_ref(<cudaStream_t>cudaStreamPerThread)
-        if arguments.stream.is_freed_by_thread:
+        if arguments.is_freed_by_thread:
             # If the export uses the default stream of this thread, the readers are on that stream.
             # Otherwise they can be on the default stream of any thread; the legacy default stream
             # waits for all of them.
