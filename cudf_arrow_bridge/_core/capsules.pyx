@@ -94,10 +94,6 @@ cdef core.ArrowDeviceArray* device_array_from_capsule(object capsule) except NUL
     return array
 
 
-cdef core.ArrowArray* array_from_capsule(object capsule) except NULL:
-    return <core.ArrowArray*>pointer_of(capsule, ARRAY)
-
-
 cdef core.ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) except? NULL:
     """Return NULL for a capsule of a stream of host arrays."""
     if PyCapsule_IsValid(capsule, STREAM):
@@ -112,7 +108,7 @@ cdef core.ArrowArrayStream* stream_from_capsule(object capsule) except NULL:
 cpdef object device_array_capsule_from_array(object capsule):
     """Move a host array out of its capsule into a device array of CPU memory."""
     cdef core.unique_device_array empty
-    cdef core.ArrowArray* array = array_from_capsule(capsule)
+    cdef core.ArrowArray* array = <core.ArrowArray*>pointer_of(capsule, ARRAY)
     result = device_array_to_capsule(empty)
     cdef core.ArrowDeviceArray* target = device_array_from_capsule(result)
     target.array = array[0]

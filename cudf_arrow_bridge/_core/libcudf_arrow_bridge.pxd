@@ -7,22 +7,17 @@ from libcpp cimport bool
 from libcpp.memory cimport shared_ptr, unique_ptr
 from libcpp.optional cimport optional
 from libcpp.pair cimport pair
+from libcpp.span cimport span
 from libcpp.string cimport string
+from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 from pylibcudf.exception_handler cimport libcudf_exception_handler
 from pylibcudf.libcudf.column.column cimport column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.table.table_view cimport table_view
 from pylibcudf.libcudf.types cimport size_type, type_id
+from rmm.librmm.device_buffer cimport cuda_device_id
 from rmm.librmm.memory_resource cimport device_async_resource_ref
-
-
-cdef extern from "<span>" namespace "std" nogil:
-    cdef cppclass span[T]:
-        span() noexcept
-        span(T*, size_t) noexcept
-        size_t size() noexcept
-        T& operator[](size_t) noexcept
 
 
 # RAPIDS 26.10 declares this class for Cython, 26.08 does not. rmm of 26.08 accepts it in C++.
@@ -30,14 +25,9 @@ cdef extern from "<cuda/stream>" namespace "cuda" nogil:
     cdef cppclass stream_ref:
         stream_ref()
         stream_ref(cudaStream_t)
-        cudaStream_t get()
 
 
 cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
-    cdef cppclass cuda_device_id:
-        cuda_device_id(int)
-        int value() noexcept
-
     cuda_device_id get_current_cuda_device() except +
 
 
@@ -62,14 +52,9 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
         int32_t device_type
         void* sync_event
 
-    cdef struct ArrowArrayStream:
-        void (*release)(ArrowArrayStream*) noexcept
-
-    cdef struct ArrowDeviceArrayStream:
-        void (*release)(ArrowDeviceArrayStream*) noexcept
-
-    cdef struct ArrowAsyncDeviceStreamHandler:
-        pass
+    cdef struct ArrowArrayStream
+    cdef struct ArrowDeviceArrayStream
+    cdef struct ArrowAsyncDeviceStreamHandler
 
     const int64_t ARROW_FLAG_NULLABLE
     const int32_t ARROW_DEVICE_CPU
@@ -86,8 +71,6 @@ cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass unique_device_array:
         unique_device_array() except +
-        unique_device_array(ArrowDeviceArray*) noexcept
-        ArrowDeviceArray* get() noexcept
         bool is_released() noexcept
 
     cdef cppclass unique_array_stream:
@@ -101,13 +84,6 @@ cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nog
     cdef enum class type_support(int8_t):
         zero_copy
         converted
-        unsupported
-
-    cdef cppclass string_view "std::string_view":
-        string_view() noexcept
-        string_view(const char*, size_t) noexcept
-        const char* data() noexcept
-        size_t size() noexcept
 
     cdef cppclass type_row:
         string_view arrow
@@ -231,7 +207,6 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         export_input() noexcept
         export_input(const column_view&) noexcept
         export_input(const vector[column_view]&, size_type) noexcept
-        bool is_table
 
     cdef cppclass export_options:
         shared_schema schema
@@ -280,7 +255,6 @@ cdef extern from "cudf_arrow_bridge/release.hpp" namespace "cudf_arrow_bridge" n
 
 cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef enum class validation(int8_t):
-        minimal
         full
 
     cdef cppclass import_options:
@@ -306,6 +280,7 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         array_importer(const ArrowSchema&) except +libcudf_exception_handler
         const shared_schema& schema() noexcept
         bool has_schema(const ArrowSchema&) noexcept
+        void check(ArrowDeviceArray*, bool) except +libcudf_exception_handler
         imported_table import_array(
             ArrowDeviceArray*, bool, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
@@ -341,7 +316,6 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
         unique_array_stream to_arrow_host(return_function) except +libcudf_exception_handler
 
     cdef cppclass array_stream_reader:
-        array_stream_reader() noexcept
         array_stream_reader(ArrowDeviceArrayStream*) except +libcudf_exception_handler
         array_stream_reader(ArrowArrayStream*) except +libcudf_exception_handler
         const ArrowSchema& schema() except +libcudf_exception_handler
@@ -377,20 +351,10 @@ cdef extern from "cudf_arrow_bridge/async.hpp" namespace "cudf_arrow_bridge" nog
     void stop_async() noexcept
 
 
-cdef extern from *:
-    """
-    struct DLManagedTensor;
-    struct DLManagedTensorVersioned;
-    struct DLTensor;
-    """
-    cdef struct DLManagedTensor:
-        pass
-
-    cdef struct DLManagedTensorVersioned:
-        pass
-
-    cdef struct DLTensor:
-        pass
+cdef extern from "cudf_arrow_bridge/tensor.hpp" nogil:
+    cdef struct DLManagedTensor
+    cdef struct DLManagedTensorVersioned
+    cdef struct DLTensor
 
 
 cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" nogil:

@@ -144,6 +144,9 @@ def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
     """Concatenate arrays of one schema in host memory; see `concatenate_on_host`."""
     hint = "export the stream with to_arrow_device_stream"
     kind = sources[0].kind
+    for source in sources:
+        # pyarrow follows pointers that are null, and reads by lengths that are wrong.
+        source.importer.check(source.array_capsule, kind == "table")
     joined: pa.Array | pa.RecordBatch
     if kind == "table":
         batches = [pa.record_batch(source) for source in sources]

@@ -59,10 +59,8 @@ class SourceFile:
     def batch(self, rows: int | None = None) -> pa.RecordBatch:
         """Read the first `rows` rows, or all of them, as one batch."""
         with readable(self.path):
-            table = self._table(rows)
+            table = self._table(rows).slice(0, rows)
             table.validate()
-            if rows is not None:
-                table = table.slice(0, rows)
             if table.num_rows > MAX_COLUMN_ROWS:
                 raise ValueError(
                     f"{table.num_rows:,} rows, more than the {MAX_COLUMN_ROWS:,} that a cuDF "

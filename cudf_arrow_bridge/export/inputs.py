@@ -75,11 +75,10 @@ def export_input_of(
         return export_input_of_source(source, arguments)
     if has_stream_protocol(obj):
         return _input_of_stream(obj, arguments)
+    if is_result(obj):
+        (obj,) = take_partitions(obj)
     if is_container(obj):
         return input_of_container(obj, arguments.stream)
-    if is_result(obj):
-        (frame,) = take_partitions(obj)
-        return input_of_container(frame, arguments.stream)
     raise object_error(obj, f"cuDF data or an object with {ANY_PROTOCOL}", "to_arrow_device_stream")
 
 
@@ -94,7 +93,9 @@ def array_of_rapids(
     copy = False if copy is False else None
     arguments = export_arguments(None, None, None, False, copy, None)
     export_input = export_input_of(obj, preserve_index, arguments)
-    return SourceArray.of_columns(InputExporter(export_input, arguments))
+    exporter = InputExporter(export_input, arguments)
+    schema = schema_of_input(export_input).__arrow_c_schema__()
+    return SourceArray(schema, exporter, export_input.kind, export_input.schema_spec.labels, None)
 
 
 def kind_and_schema(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema] | None:
@@ -154,9 +155,7 @@ def export_input_of_source(source: SourceArray, arguments: ExportArguments) -> E
     # sanitize=False: libcudf at most concatenates these columns, and Arrow allows data under nested
     # nulls. For copy=True, the export makes the copy, so that the data is copied only once.
     copy = False if arguments.copy is False else None
-    of_import = ImportArguments(
-        arguments.stream, None, arguments.mr, copy=copy, validate="minimal", sanitize=False
-    )
+    of_import = ImportArguments(arguments.stream, None, arguments.mr, copy, sanitize=False)
     kind = source.kind
     columns, num_rows, copied = source.importer.import_array(
         source.array_capsule, kind == "table", of_import
@@ -203,19 +202,14 @@ def export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
     return exported
 
 
-def _spec_of(kind: Kind, columns: Sequence[plc.Column]) -> tuple[SchemaSpec, list[object]]:
-    """Return the spec of pylibcudf columns, and the owners of the fields they were imported with.
+def _spec_of(kind: Kind, columns: Sequence[plc.Column]) -> SchemaSpec:
+    """Return the spec of pylibcudf columns, with the fields they were imported with.
 
     pylibcudf tables have no names. If every column has a field, the names are those of the fields,
     which may be empty or equal. Otherwise the fields are named by position.
     """
-    owners: list[object] = [imported_field(level) for level in _levels(columns)]
-    if not any(owners):
-        return SchemaSpec([ColumnMetadata()] if kind == "column" else [], {}), []
     fields = tuple(_describe(column, "", None) for column in columns)
-    if kind == "table":
-        fields = _named(fields, columns)
-    return SchemaSpec(fields, {}), owners
+    return SchemaSpec(_named(fields, columns) if kind == "table" else fields, {})
 
 
 def _describe(column: plc.Column, default_name: str, parent: plc.Column | None) -> ColumnMetadata:
@@ -245,9 +239,3 @@ def _named(
     ):
         return fields
     return tuple(replace(field, name=str(i)) for i, field in enumerate(fields))
-
-
-def _levels(columns: Sequence[plc.Column]) -> Iterator[plc.Column]:
-    for column in columns:
-        yield column
-        yield from _levels(arrow_children(column))

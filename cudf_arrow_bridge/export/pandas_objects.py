@@ -30,7 +30,7 @@ def arrow_of_pandas(
     Raises
     ------
     TypeError, ValueError
-        If the object has another type, or Arrow has no type for a column, which pyarrow names.
+        If Arrow has no type for a column, which pyarrow names.
     """
     if isinstance(obj, pd.DataFrame):
         return _one_batch(table_of_pandas(obj, preserve_index=preserve_index))
@@ -44,12 +44,8 @@ def arrow_of_pandas(
         labels = single_label(obj.name)
         frame = obj.to_frame("")
         return _one_batch(table_of_pandas(frame, labels, "series", preserve_index=True))
-    if isinstance(obj, pd.Series):
-        keep = preserve_index is None and isinstance(obj.index, pd.RangeIndex)
-        return _named_array("series", obj, obj.index if keep else None)
-    raise TypeError(
-        f"expected a DataFrame, Series or Index, got an object of type {type(obj).__name__}"
-    )
+    keep = preserve_index is None and isinstance(obj.index, pd.RangeIndex)
+    return _named_array("series", obj, obj.index if keep else None)
 
 
 def table_of_pandas(

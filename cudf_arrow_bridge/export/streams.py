@@ -154,8 +154,6 @@ class StreamExporter:
         except ValueError as error:
             if self.state.started or requested is self.state.given_schema:
                 raise
-            self.state.schema_error, self.state.requested_schema = (
-                error,
-                self.state.given_schema,
-            )
+            self.state.schema_error = error
+            self.state.requested_schema = self.state.given_schema
             return self._as_requested(export, own)

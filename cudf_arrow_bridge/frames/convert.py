@@ -39,7 +39,7 @@ def to_arrow(column: plc.Column, field: ColumnMetadata | None = None) -> pa.Arra
 def from_arrow(array: pa.Array) -> plc.Column:
     """Return a pyarrow array as a column that shares its memory."""
     source = open_array(array)
-    arguments = ImportArguments(resolve_stream(None), None, None, None, "minimal", True)
+    arguments = ImportArguments(resolve_stream(None), None, None, None)
     (column,), *_ = source.importer.import_array(source.array_capsule, False, arguments)
     return column
 

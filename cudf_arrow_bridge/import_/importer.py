@@ -10,7 +10,7 @@ import pylibcudf as plc
 
 from .._core.export.array_exporter import InputExporter
 from .._core.import_.array_importer import ArrayImporter, ImportArguments, to_capsule
-from .._core.import_.columns import table_of
+from .._core.import_.columns import share_columns, table_of
 from .._core.import_.imported_fields import remember
 from ..arrow.options import Kind, check_option
 from ..arrow.schemas import imported_fields
@@ -30,6 +30,7 @@ class Importer:
     ) -> None:
         if to not in ("cudf", "cudf.pandas", "pylibcudf"):
             raise ValueError(f"to: expected 'cudf', 'cudf.pandas' or 'pylibcudf', got {to!r}")
+        check_option("validate", validate, ("minimal", "full"))
         #: The stream that waits for producers and runs copies and conversions of arrays.
         self.importing = resolve_stream(stream)
         #: The stream that computes on the result. cuDF computes on its default stream, whatever
@@ -82,8 +83,8 @@ class Importer:
         """
         if kind != array.export_input.kind or not self.shares_columns:
             return None
-        order(self.importing.handle, array.arguments.handle)
-        return self.arguments.share_columns(array.export_input.columns)
+        order(self.importing.handle, array.arguments.stream.handle)
+        return share_columns(array.export_input.columns, self.arguments.context())
 
     def compute_after_import(self) -> None:
         """Make later work on `computing` wait for the import."""

@@ -89,7 +89,7 @@ def used(monkeypatch):
 
     class NotingExporter(inputs.InputExporter):
         def export(self, *args):
-            handles.append(self.arguments.handle)
+            handles.append(self.arguments.stream.handle)
             return super().export(*args)
 
     for module in (to_arrow, inputs):
@@ -105,7 +105,7 @@ def sliced(monkeypatch):
 
     def noting(export_input, rows, arguments, schema):
         freed_on = export_input.freed_on
-        pairs.append((arguments.handle, freed_on and freed_on.handle))
+        pairs.append((arguments.stream.handle, freed_on and freed_on.handle))
         return original(export_input, rows, arguments, schema)
 
     monkeypatch.setattr(export_streams, "export_slices", noting)

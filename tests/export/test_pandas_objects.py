@@ -129,11 +129,6 @@ def test_frame_without_columns_keeps_its_number_of_rows(preserve_index):
     assert array.column_names == ([] if preserve_index is False else ["__index_level_0__"])
 
 
-def test_other_objects_are_rejected():
-    with pytest.raises(TypeError, match=r" list$"):
-        arrow_of_pandas([1])
-
-
 @pytest.mark.parametrize("name", ["n", None, 3, ("a", 1)])
 @pytest.mark.parametrize(
     "index",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from itertools import product
 
@@ -11,7 +12,9 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing.broken import BATCH, child
-from testing.peers.arrays import Producer, misnamed, refused
+from testing.peers.arrays import ArrowArray, Producer, misnamed, refused
+from testing.peers.streams import StreamProducer
+from testing.processes import forks, in_fork
 
 #: Objects in place of a capsule. Each call gets new capsules; an import consumes them.
 PARTS = {
@@ -95,3 +98,44 @@ def test_field_without_a_name_is_imported(to):
     cab.from_arrow_device(producer, to=to)
     gc.collect()
     assert (producer.releases, producer.schema_releases) == (1, 1)
+
+
+class EditedBatch:
+    """A batch of texts, of which an attribute of the array or of its buffers is changed."""
+
+    BATCH = pa.record_batch({"a": ["one", "two", None]})
+
+    def __init__(self, name, value):
+        self._name, self._value = name, value
+
+    def _export_to_c(self, address):
+        self.BATCH._export_to_c(address)
+        column = child(ArrowArray.from_address(address), 0)
+        if self._name == "offset of the last text":
+            ctypes.c_int32.from_address(column.buffers[1] + 12).value = self._value
+        elif self._name == "buffer":
+            column.buffers[self._value] = None
+        else:
+            setattr(column, self._name, self._value)
+
+
+@forks
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("length", -1, "length is negative"),
+        ("length", 1, "1"),
+        ("offset", -(1 << 62), "offset is negative"),
+        ("buffers", type(ArrowArray().buffers)(), "null"),
+        ("buffer", 1, "null"),
+        ("n_buffers", 2, "2"),
+        ("offset of the last text", -5, "-5"),
+    ],
+)
+def test_hostile_batches_are_rejected_before_pyarrow_concatenates_them(name, value, reason):
+    batches = [EditedBatch.BATCH, EditedBatch(name, value)]
+    producer = StreamProducer(EditedBatch.BATCH.schema, batches)
+    # pyarrow crashes for most of them.
+    error = in_fork(lambda: repr(cab.to_arrow_device(producer)))
+    assert error.startswith("ValueError: column 'a': ")
+    assert reason in error

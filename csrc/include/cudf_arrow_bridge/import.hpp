@@ -200,6 +200,10 @@ class CUDF_ARROW_BRIDGE_EXPORT array_importer {
   /// @return Whether the schema is equal to this one, as `equal_schemas` says
   [[nodiscard]] bool has_schema(ArrowSchema const& schema) const;
 
+  /// Checks an array as an import does before it takes ownership, for other readers of the array.
+  /// @throws std::invalid_argument, std::overflow_error as `import_array`
+  void check(ArrowDeviceArray* array, bool is_table) const;
+
   /// Like `from_arrow_device_table` if `is_table`. Otherwise like `from_arrow_device_column`; the
   /// result then has one column.
   [[nodiscard]] imported_table import_array(ArrowDeviceArray* array,

@@ -24,17 +24,6 @@
 namespace cudf_arrow_bridge {
 namespace {
 
-/// Validates the array. No pointer in it may be followed before.
-void validate(detail::import_call const& call)
-{
-  if (call.array == nullptr) { fail_invalid(call.path, "the array is null"); }
-  detail::validate(call.types, call.array->array, call.path);
-  if (call.array->device_type == ARROW_DEVICE_CPU) {
-    auto const all_rows = call.options.validate == validation::full;
-    detail::validate_contents(call.types, call.array->array, all_rows, true, call.path);
-  }
-}
-
 void check_no_null_rows(cudf::size_type null_count, column_path const& path)
 {
   if (null_count == 0) { return; }
@@ -58,6 +47,18 @@ void check_table(detail::import_call const& call)
   auto const on_host = detail::execution{true, call.stream, host_memory_resource()};
   check_no_null_rows(detail::count_nulls({root.buffers[0], root.offset, root.length}, on_host),
                      call.path);
+}
+
+/// Validates the array. No pointer in it may be followed before.
+void validate(detail::import_call const& call)
+{
+  if (call.array == nullptr) { fail_invalid(call.path, "the array is null"); }
+  detail::validate(call.types, call.array->array, call.path);
+  if (call.array->device_type == ARROW_DEVICE_CPU) {
+    auto const all_rows = call.options.validate == validation::full;
+    detail::validate_contents(call.types, call.array->array, all_rows, true, call.path);
+  }
+  if (call.is_table) { check_table(call); }
 }
 
 /// The import of a validated array: takes ownership of it, reads the required facts from device
@@ -166,7 +167,6 @@ class array_import {
 imported_table import(detail::import_call const& call)
 {
   validate(call);
-  if (call.is_table) { check_table(call); }
   return array_import{call}.table();
 }
 
@@ -240,6 +240,13 @@ shared_schema const& array_importer::schema() const noexcept { return state_->ha
 
 bool array_importer::has_schema(ArrowSchema const& schema) const
 { return equal_schemas(state_->held, schema); }
+
+void array_importer::check(ArrowDeviceArray* array, bool is_table) const
+{
+  auto const& path   = is_table ? state_->top : state_->path;
+  auto const options = import_options{};
+  validate({state_->types, is_table, array, options, path, cudaStream_t{}, host_memory_resource()});
+}
 
 imported_table array_importer::import_array(ArrowDeviceArray* array,
                                             bool is_table,

@@ -2,7 +2,6 @@
 """Export of pylibcudf columns and tables as Arrow device arrays."""
 
 from cuda.bindings.cyruntime cimport cudaStream_t, cudaStreamLegacy, cudaStreamPerThread
-from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
@@ -19,6 +18,7 @@ from cudf_arrow_bridge._core.arguments cimport (
     policy_of,
     resolve_resource,
     resource_of,
+    stream_of,
 )
 from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray, ExportedArray
 from cudf_arrow_bridge._core.import_.columns cimport add_views, types_of
@@ -73,13 +73,10 @@ cdef class ExportInput:
         return True
 
 
-def pylibcudf_input(
-    obj,
-    spec_of: Callable[[Kind, tuple[Column, ...]], tuple[SchemaSpec, list[object]]],
-) -> Any:
+def pylibcudf_input(obj, spec_of: Callable[[Kind, tuple[Column, ...]], SchemaSpec]) -> Any:
     """Return the `ExportInput` of a pylibcudf column or table, or None for any other object.
 
-    `spec_of` returns the spec of columns and the owners of their imported fields.
+    `spec_of` returns the spec of columns.
     """
     cdef str kind = "column" if isinstance(obj, Column) else "table"
     cdef tuple columns
@@ -93,8 +90,8 @@ def pylibcudf_input(
     key = kind, types_of(columns), fields_key(columns)
     spec = cached_spec(key)
     if spec is None:
-        spec, owners = spec_of(kind, columns)
-        cache_spec(key, spec, owners)
+        spec = spec_of(kind, columns)
+        cache_spec(key, spec, None)
     return ExportInput(kind, columns, num_rows, spec)
 
 
@@ -136,11 +133,6 @@ cdef class ExportArguments:
         self.managed_as_cuda = managed_as_cuda
         self.is_freed_by_thread = stream.is_freed_by_thread
 
-    @property
-    def handle(self) -> int:
-        """The handle of the stream on the calling thread."""
-        return self.stream.handle
-
 
 cdef class ExportCall:
     """The arguments of one export, converted to C++ types."""
@@ -153,12 +145,7 @@ cdef class ExportCall:
     cdef shared_ptr[const void] owner
     cdef Schema schema
 
-    @staticmethod
-    cdef ExportCall of(
-        ExportInput export_input, ExportArguments arguments, object requested_schema
-    ):
-        """Convert the arguments of an export."""
-        cdef ExportCall self = ExportCall.__new__(ExportCall)
+    def __cinit__(self, ExportInput export_input, ExportArguments arguments, requested_schema):
         cdef bint is_table = export_input.kind == "table"
         add_views(self.views, export_input.columns)
         if is_table:
@@ -180,34 +167,22 @@ cdef class ExportCall:
                 # The memory is a copy already, in the resource of copies.
                 self.options.copy = core.copy_policy.as_needed
             self.options.copy_owner = share_object((mr, arguments.stream))
-        cdef uintptr_t handle = arguments.stream.handle
-        self.stream = core.stream_ref(<cudaStream_t>handle)
+        self.stream = stream_of(arguments.stream)
         self.resource = resource_of(mr)
         # Converted buffers are freed on the stream by the resource, so both must outlive them.
         freed_on = export_input.freed_on
         self.owner = share_object((freed_on, export_input.columns, mr, arguments.stream))
-        cdef uintptr_t read_on = handle
+        cdef core.stream_ref readers = self.stream
+        cdef core.stream_ref of_thread = core.stream_ref(<cudaStream_t>cudaStreamPerThread)
         if arguments.is_freed_by_thread:
             # If the export uses the default stream of this thread, the readers are on that stream.
             # Otherwise they can be on the default stream of any thread; the legacy default stream
             # waits for all of them.
-            if handle != cudaStreamPerThread:
-                read_on = cudaStreamLegacy
-            self.owner = released_after_readers(move(self.owner), cudaStreamPerThread, read_on)
+            if arguments.stream.handle != cudaStreamPerThread:
+                readers = core.stream_ref(<cudaStream_t>cudaStreamLegacy)
+            self.owner = core.release_after(move(self.owner), of_thread, readers)
         if freed_on is not None:
-            self.owner = released_after_readers(move(self.owner), freed_on.handle, read_on)
-        return self
-
-
-cdef shared_ptr[const void] released_after_readers(
-    shared_ptr[const void] owner, uintptr_t freed_on, uintptr_t read_on
-) except *:
-    """Return an owner that releases memory on one stream after the readers on another."""
-    return core.release_after(
-        move(owner),
-        core.stream_ref(<cudaStream_t>freed_on),
-        core.stream_ref(<cudaStream_t>read_on),
-    )
+            self.owner = core.release_after(move(self.owner), stream_of(freed_on), readers)
 
 
 cdef class InputExporter:
@@ -226,7 +201,7 @@ cdef class InputExporter:
         The array and all that share its memory reference the columns and the stream.
         `requested_schema` is the capsule of a schema, which is not consumed, or None.
         """
-        cdef ExportCall call = ExportCall.of(self.export_input, self.arguments, requested_schema)
+        cdef ExportCall call = ExportCall(self.export_input, self.arguments, requested_schema)
         cdef core.device_array array
         with nogil:
             array = move(
@@ -271,7 +246,7 @@ def export_slices(
     capsule of a schema, which is not consumed, or None.
     """
     cdef BatchSource result = BatchSource.__new__(BatchSource)
-    cdef ExportCall call = ExportCall.of(export_input, arguments, requested_schema)
+    cdef ExportCall call = ExportCall(export_input, arguments, requested_schema)
     with nogil:
         result.source = move(
             core.slices(

@@ -10,7 +10,7 @@ from cpython.set cimport PySet_Add, PySet_Discard
 from libcpp.string cimport string
 from pylibcudf.column cimport Column
 
-from cudf_arrow_bridge._core.import_.columns cimport Span, add_types, main_span_of, rebuild_all
+from cudf_arrow_bridge._core.import_.columns cimport Span, add_types, main_span, rebuild_all
 
 
 cdef extern from "Python.h":
@@ -134,7 +134,7 @@ cdef class BufferSharer:
 
 cdef object attached_to(object column, object column_dtype, Column shared, str name):
     # The attribute of most objects is missing. An AttributeError would be slow.
-    cdef object span = main_span_of(shared)
+    cdef object span = main_span(shared)
     if isinstance(span, SharedSpan):
         return (<SharedSpan>span).owner.__dict__.get(name)
     dtype, attachment = column.__dict__.get(name, (None, None))

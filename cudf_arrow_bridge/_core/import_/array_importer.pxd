@@ -10,4 +10,4 @@ cdef class ImportArguments:
     cdef object reader
     cdef object mr
 
-    cdef ImportContext context(self)
+    cpdef ImportContext context(self)

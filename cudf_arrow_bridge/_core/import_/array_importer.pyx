@@ -27,12 +27,11 @@ from cudf_arrow_bridge._core.schema cimport Schema, marks_table
 
 from pyarrow import RecordBatch
 
-from cudf_arrow_bridge._core.export.array_exporter import InputExporter, schema_of_input
-from cudf_arrow_bridge._core.import_.columns import share_columns
+from cudf_arrow_bridge._core.export.array_exporter import InputExporter
 
 
 cdef class ImportArguments:
-    """The arguments of imports, checked and converted to C++ types; see `from_arrow_device`.
+    """The arguments of imports, converted to C++ types; see `from_arrow_device`.
 
     `reader` is a second stream that reads the results, or None. Buffers are freed on the stream of
     the import, after the work on both streams. If `mr` is None, each import uses rmm's current
@@ -45,11 +44,9 @@ cdef class ImportArguments:
         reader: Stream | None,
         mr,
         copy: bool | None,
-        validate: str,
-        bint sanitize,
+        validate: str = "minimal",
+        bint sanitize=True,
     ):
-        if validate not in ("minimal", "full"):
-            raise ValueError(f"validate: expected 'minimal' or 'full', got {validate!r}")
         check_resource(mr)
         self.options.copy = policy_of(copy)
         self.options.sanitize = sanitize
@@ -60,7 +57,7 @@ cdef class ImportArguments:
         self.reader = reader
         self.mr = mr
 
-    cdef ImportContext context(self):
+    cpdef ImportContext context(self):
         """Return the context of an import on the calling thread."""
         return ImportContext(
             resolve_resource(self.mr),
@@ -68,10 +65,6 @@ cdef class ImportArguments:
             self.reader,
             self.options.copy == core.copy_policy.always,
         )
-
-    def share_columns(self, columns: Sequence[Column]) -> list[Column] | None:
-        """Return columns that share the memory of others; see `columns.share_columns`."""
-        return share_columns(columns, self.context())
 
 
 cdef class ArrayImporter:
@@ -90,6 +83,12 @@ cdef class ArrayImporter:
     @property
     def schema(self) -> Schema:
         return Schema.wrap(self.importer.get().schema())
+
+    def check(self, array, bint is_table) -> None:
+        """Check the array in a capsule, as an import does before it follows a pointer."""
+        cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        with nogil:
+            self.importer.get().check(c_array, is_table)
 
     def import_array(
         self, array, bint is_table, ImportArguments arguments not None
@@ -190,14 +189,6 @@ cdef class SourceArray:
         self.labels = labels
         self.first_row = first_row
 
-    @staticmethod
-    def of_columns(exporter: InputExporter) -> SourceArray:
-        """Return the array of an `InputExporter`."""
-        export_input = exporter.export_input
-        schema = schema_of_input(export_input).__arrow_c_schema__()
-        labels = export_input.schema_spec.labels
-        return SourceArray(schema, exporter, export_input.kind, labels, None)
-
     @property
     def array_capsule(self) -> object:
         """The capsule of the array, exported if there is none."""
@@ -245,12 +236,6 @@ def length_of(array) -> int:
     return device_array_from_capsule(array).array.length
 
 
-cdef tuple pair_of(capsules):
-    if not isinstance(capsules, (tuple, list)) or len(capsules) != 2:
-        raise TypeError(f"expected a pair of PyCapsules, got {capsules!r}")
-    return tuple(capsules)
-
-
 def find_array(obj) -> SourceArray | None:
     """Return the array that an object of another library exports, or None if it exports none."""
     cdef DescribedArray described
@@ -262,13 +247,14 @@ def find_array(obj) -> SourceArray | None:
         return SourceArray(
             schema, array, described._kind, described._labels, described._first_row
         )
-    export = getattr(obj, "__arrow_c_device_array__", None)
-    if export is not None:
-        schema, array = pair_of(export())
-    else:
-        export = getattr(obj, "__arrow_c_array__", None)
-        if export is None:
-            return None
-        schema, array = pair_of(export())
+    export_of_device = getattr(obj, "__arrow_c_device_array__", None)
+    export = export_of_device or getattr(obj, "__arrow_c_array__", None)
+    if export is None:
+        return None
+    capsules = export()
+    if not isinstance(capsules, (tuple, list)) or len(capsules) != 2:
+        raise TypeError(f"expected a pair of PyCapsules, got {capsules!r}")
+    schema, array = capsules
+    if export_of_device is None:
         array = device_array_capsule_from_array(array)
     return SourceArray(schema, array, "table" if isinstance(obj, RecordBatch) else None, (), None)

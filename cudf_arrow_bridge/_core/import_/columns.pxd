@@ -7,7 +7,7 @@ from libcpp.string cimport string
 from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column_view cimport column_view
-from pylibcudf.libcudf.types cimport size_type, type_id
+from pylibcudf.libcudf.types cimport type_id
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
@@ -30,7 +30,7 @@ cdef class OwningSpan(Span):
 
 cdef int add_views(vector[column_view]& views, tuple columns) except -1
 cpdef Column rebuild_all(Column column, object make_span)
-cdef object main_span_of(Column column)
+cpdef object main_span(Column column)
 cdef int add_types(string& types, Column column) except -1
 cpdef bytes types_of(object columns)
 

@@ -3,7 +3,6 @@
 
 cimport cython
 from cpython.ref cimport Py_XDECREF
-from cython.operator cimport dereference
 from libc.stdint cimport int32_t, uintptr_t
 from libcpp.memory cimport shared_ptr, static_pointer_cast, unique_ptr
 from libcpp.string cimport string
@@ -140,20 +139,16 @@ cpdef Column rebuild_all(Column column, make_span: Callable[[Any], Any]):
     return rebuild(column, make_span, children)
 
 
-cdef object main_span_of(Column column):
+cpdef object main_span(Column column):  # type: Any
+    """Return the buffer that identifies one level of a column: its offsets, or its data.
+
+    Return None for a column without rows, and for a struct, whose data is in its children.
+    """
     cdef type_id id = column._data_type.c_obj.id()
     if id == type_id.STRING or id == type_id.LIST:
         return (<Column?>column._children[0])._data if column._children else None
     # A struct that libcudf made has an empty data buffer.
     return None if id == type_id.STRUCT else column._data
-
-
-def main_span(Column column not None) -> Any:
-    """Return the buffer that identifies one level of a column: its offsets, or its data.
-
-    Return None for a column without rows, and for a struct, whose data is in its children.
-    """
-    return main_span_of(column)
 
 
 cdef void add_number(string& types, int32_t number) noexcept:
@@ -197,8 +192,6 @@ cdef class ImportContext:
 
     cdef shared_ptr[const void] released_in_order(self, shared_ptr[const void] owner) except *:
         """Return an owner that releases the memory after the work on both streams."""
-        if owner.get() == NULL:
-            return owner
         return core.release_after(move(owner), self.stream, self.reader)
 
 
@@ -334,7 +327,7 @@ cdef Column wrap_column(
 cdef Column wrap_borrowed(
     const column_view& view, size_t data_size, ProducerMemory memory, list no_children
 ):
-    """Return a column without children, over the data and the mask of a view."""
+    """Return a column over the data, the mask and the offsets of a view."""
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(view.type())
     self._size = view.size()
@@ -346,25 +339,14 @@ cdef Column wrap_borrowed(
             view.null_mask(), (<size_t>self._offset + <size_t>self._size + 7) // 8, memory
         )
     self._children = no_children
-    hide_from_collector(self)
-    return self
-
-
-cdef Column wrap_borrowed_column(
-    const core.imported_column& borrowed, ProducerMemory memory, list no_children
-):
-    cdef Column self = wrap_borrowed(
-        borrowed.borrowed, borrowed.data_size, memory, no_children
-    )
     cdef column_view offsets
     cdef size_t width
-    if borrowed.borrowed.num_children() > 0:
-        offsets = borrowed.borrowed.child(0)
+    if view.num_children() > 0:
+        offsets = view.child(0)
         width = 8 if offsets.type().id() == type_id.INT64 else 4
-        self._children = [
-            wrap_borrowed(offsets, offsets.size() * width, memory, no_children)
-        ]
+        self._children = [wrap_borrowed(offsets, offsets.size() * width, memory, no_children)]
         self._num_children = 1
+    hide_from_collector(self)
     return self
 
 
@@ -384,5 +366,5 @@ cdef list wrap_columns(core.imported_table& table, ImportContext context):
             memory = ProducerMemory.__new__(ProducerMemory)
             memory.owner = context.released_in_order(column.owner)
             memory.context = context
-        columns.append(wrap_borrowed_column(dereference(column), memory, no_children))
+        columns.append(wrap_borrowed(column.borrowed, column.data_size, memory, no_children))
     return columns

@@ -8,4 +8,4 @@ cdef class ImportedField:
     cdef readonly bint is_nullable
 
 
-cdef bytes fields_key(tuple columns)
+cdef list fields_key(tuple columns)

@@ -7,11 +7,10 @@ libcudf are in new memory without a field.
 """
 
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from libcpp.string cimport string
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.types cimport type_id
 
-from cudf_arrow_bridge._core.import_.columns cimport OwningSpan, Span, main_span_of
+from cudf_arrow_bridge._core.import_.columns cimport OwningSpan, Span, main_span
 
 
 cdef class ImportedField:
@@ -46,7 +45,7 @@ cpdef object arrow_children(Column column):  # type: Sequence[Column]
 
 cdef object field_span_of(Column column):
     """Return the span that the field of one level is attached to, or None if there is no span."""
-    span = main_span_of(column)
+    span = main_span(column)
     return column._data if span is None else span
 
 
@@ -113,15 +112,11 @@ cpdef bint has_own_nulls(Column column, Column parent: Column | None):
     return column._size == parent._size and column._null_count > parent._null_count
 
 
-cdef int add_fields(string& key, Column column, Column parent) except -1:
+cdef int add_fields(list key, Column column, Column parent) except -1:
     cdef ImportedField field = imported_field(column)
-    cdef PyObject* address = NULL
-    cdef bint has_gained_nulls = False
-    if field is not None:
-        address = <PyObject*>field
-        has_gained_nulls = not field.is_nullable and has_own_nulls(column, parent)
-    key.append(<const char*>&address, sizeof(address))
-    key.append(<const char*>&has_gained_nulls, sizeof(has_gained_nulls))
+    key.append(field)
+    if field is not None and not field.is_nullable:
+        key.append(has_own_nulls(column, parent))
     if column._num_children:
         parent = column if column._data_type.c_obj.id() == type_id.STRUCT else None
         for child in arrow_children(column):
@@ -129,12 +124,12 @@ cdef int add_fields(string& key, Column column, Column parent) except -1:
     return 0
 
 
-cdef bytes fields_key(tuple columns):
-    """Encode the fields that columns were imported with, and whether they have gained nulls.
+cdef list fields_key(tuple columns):
+    """List the fields that columns were imported with, and whether they have gained nulls.
 
-    For columns of the same types, equal keys mean equal fields while the fields are alive.
+    The key of columns of the same types. Fields are compared by identity.
     """
-    cdef string key
+    cdef list key = []
     for column in columns:
         add_fields(key, <Column?>column, None)
-    return <bytes>key
+    return key

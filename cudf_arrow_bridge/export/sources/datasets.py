@@ -51,16 +51,14 @@ class ParquetReader:
         # The reader would return dictionaries as strings.
         self._has_types = len(schema) > 0 and not any(map(has_dictionary, schema.types))
 
-    def can_read(self, fragment: ds.Fragment) -> bool:
+    def can_read(self, fragment: ds.ParquetFileFragment) -> bool:
         """Return whether there is a GPU and a local file has the columns with the same fields."""
-        import pyarrow.dataset as ds
         from pyarrow import fs
 
-        if not (has_gpu() and isinstance(fragment, ds.ParquetFileFragment)):
-            return False
         stored = fragment.physical_schema
         return (
-            self._has_types
+            has_gpu()
+            and self._has_types
             and isinstance(fragment.filesystem, fs.LocalFileSystem)
             # get_field_index returns -1 for duplicate names.
             and all(

@@ -170,8 +170,6 @@ def open_source(source: Any, **options: Any) -> Source:
 
 def _objects_of(obj: Any, stream: Stream, claim: ClaimSource) -> Iterator[Any]:
     """Iterate over the objects of an object of a source, which can be a source itself."""
-    if _is_object(obj):
-        return iter((obj,))
     _refuse_text(obj)
     return open_source(obj).objects(stream, claim)
 
