@@ -9,6 +9,7 @@
 #include "compute/buffers.hpp"
 #include "compute/sanitize.hpp"
 
+#include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
 
 #include <cudf/column/column.hpp>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
