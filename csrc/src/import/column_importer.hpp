@@ -123,7 +123,7 @@ struct mask_range {
 };
 
 /// The data and children of a column. `mask`, if set, replaces the producer's; it is empty if no
-/// row is null.
+/// row is null, or if all are because the type is null.
 struct column_parts {
   rmm::device_buffer data;
   std::vector<std::unique_ptr<cudf::column>> children;
