@@ -6,6 +6,7 @@
 #include "cuda/ordering/events.hpp"
 #include "cuda/ordering/process.hpp"
 
+#include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>

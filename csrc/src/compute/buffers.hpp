@@ -8,6 +8,9 @@
 #include "base/scratch.hpp"
 #include "cuda/location/location.hpp"
 
+#include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
+
 #include <cudf/column/column.hpp>
 #include <cudf/column/column_view.hpp>
 #include <cudf/types.hpp>

@@ -58,8 +58,8 @@ class array_builder {
   void add(export_input const& input);
 
  private:
-  /// Fills a node and its descendants from rows of a column, which it checks and casts before if
-  /// the step of the schema says so.
+  /// Fills a node and its descendants from rows of a column. First checks and casts the rows, if
+  /// the schema's step says so.
   void fill(std::size_t index,
             cudf::column_view const& column,
             column_rows const& rows,

@@ -132,8 +132,9 @@ sized_lists check_list_sizes(cudf::column_view const& column,
   }
   auto in_place = rows.view.null_count() == 0;
   if (!in_place && total == all) {
+    // With a null count of 0, null rows count as well: only offsets are read, and not the mask.
     auto every       = used;
-    every.null_count = 0;  // so that null rows count as well
+    every.null_count = 0;
     in_place         = sizes_of_lists(view_of(column, every, exec), exec).is_only(size);
   }
   return {ends, in_place};

@@ -54,7 +54,8 @@ memory_location location_of_all(array_tree const& tree)
   return tree.location;
 }
 
-/// The execution for columns on their device, which is current during its lifetime.
+/// The execution for columns on their device, which is current during its lifetime. Results of
+/// pinned and managed columns, which do not belong to a device, come from `mr`.
 struct columns_at_place {
   columns_at_place(std::span<cudf::column_view const> columns,
                    cuda::stream_ref stream,

@@ -9,6 +9,7 @@
 #include "compute/buffers.hpp"
 #include "compute/sanitize.hpp"
 
+#include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
 
 #include <cudf/column/column.hpp>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -121,7 +123,7 @@ struct mask_range {
 };
 
 /// The data and children of a column. `mask`, if set, replaces the producer's; it is empty if no
-/// row is null.
+/// row is null, or if all are because the type is null.
 struct column_parts {
   rmm::device_buffer data;
   std::vector<std::unique_ptr<cudf::column>> children;

@@ -74,6 +74,10 @@ class array_import {
     if (call.options.borrow && !source_.to_upload) { owner_ = source_.share; }
   }
 
+  array_import(array_import const&)            = delete;
+  array_import& operator=(array_import const&) = delete;
+  ~array_import()                              = default;
+
   imported_table table()
   {
     auto result     = imported_table{};

@@ -65,7 +65,7 @@ struct level_rows {
  * @brief The rows of a child that are imported with a range of rows of its parent.
  *
  * Other rows must not be read, because the array may be a small slice of an array with too many
- * rows to import. The parent is in host memory, and its offsets, if any, have been checked.
+ * rows to import. If the parent has offsets, it is in host memory, and they have been checked.
  */
 level_rows rows_of_child(parsed_type const& type,
                          ArrowArray const& parent,

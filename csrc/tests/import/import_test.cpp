@@ -127,6 +127,23 @@ TEST(ImportOfASlice, DoesNotReadViewsBeforeTheSlice)
   }
 }
 
+TEST(ImportOfASlice, AcceptsListsOfSizeZeroWithoutOffsetsOfElements)
+{
+  auto const lists = fixed_list_of(flat("string"), 0);
+  auto const views = as(cudf::type_id::STRING, "string_view", "vu");
+  for (auto const& type : {lists, struct_of({lists, views})}) {
+    for (auto const validate : {validation::minimal, validation::full}) {
+      SCOPED_TRACE(type.name + ", full: " + std::to_string(validate == validation::full));
+      auto const values = samples(type, 40, 30);
+      tracked source{produce(type, values, slices_of({{5, 0}, {}}, true))};
+      auto* elements = source.array->array.children[0];
+      if (type.id == cudf::type_id::STRUCT) { elements = elements->children[0]; }
+      elements->buffers[1] = nullptr;
+      expect_rows(import_array(type, source.array, {.validate = validate}).view(), type, values);
+    }
+  }
+}
+
 // -- addresses ---------------------------------------------------------------------------------
 
 /// Copy a buffer to `shift` bytes after an aligned address. @return The owner of the copy

@@ -3,11 +3,18 @@
 
 #include "sim/detail/machine.hpp"
 
+#include <utility>
+
 namespace sim {
 
 void fail_next(std::string_view function, cudaError_t error, int after)
 {
   detail::locked([&](auto& all) { all.faults.add(function, error, after); });
+}
+
+void delay_next(std::string_view function, std::function<void()> action)
+{
+  detail::locked([&](auto& all) { all.faults.add_delay(function, std::move(action)); });
 }
 
 void fail_all(cudaError_t error)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Makes calls of the runtime fail.
+/// Makes calls of the runtime fail or last.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <string_view>
 
 namespace sim {
@@ -18,6 +19,10 @@ namespace sim {
  * @param after Number of calls that succeed before it
  */
 void fail_next(std::string_view function, cudaError_t error, int after = 0);
+
+/// Makes the next call of a function last until `action`, which it calls first, has returned. Other
+/// threads can use the runtime meanwhile.
+void delay_next(std::string_view function, std::function<void()> action);
 
 /// Makes every call fail with `error`, as after a device fault, until called with `cudaSuccess`.
 /// Queued operations still run.

@@ -28,19 +28,23 @@ class event_pool {
 
   cudaEvent_t take(int device)
   {
-    auto const lock = std::lock_guard{mutex_};
-    auto& idle      = idle_of(device);
-    cudaEvent_t event{};
-    if (idle.empty()) {
+    {
+      auto const lock = std::lock_guard{mutex_};
+      auto& idle      = idle_of(device);
+      if (!idle.empty()) {
+        auto* event = idle.back();
+        idle.pop_back();
+        ++in_use_;
+        return event;
+      }
       // Reserve memory for all events, so that destructors return them without allocating.
-      idle.reserve(num_created_ + 1);
-      RMM_CUDA_TRY(
-        cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync));
-      ++num_created_;
-    } else {
-      event = idle.back();
-      idle.pop_back();
+      idle.reserve(++num_created_);
     }
+    // The driver may block this call, and other threads must be able to use the pool meanwhile.
+    cudaEvent_t event{};
+    RMM_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync));
+    auto const lock = std::lock_guard{mutex_};
+    ++in_use_;
     return event;
   }
 
@@ -48,14 +52,13 @@ class event_pool {
   {
     auto const lock = std::lock_guard{mutex_};
     idle_[static_cast<std::size_t>(device)].push_back(event);
+    --in_use_;
   }
 
   std::size_t in_use() noexcept
   {
     auto const lock = std::lock_guard{mutex_};
-    auto result     = num_created_;
-    for (auto const& idle : idle_) { result -= idle.size(); }
-    return result;
+    return in_use_;
   }
 
  private:
@@ -69,6 +72,7 @@ class event_pool {
   std::mutex mutex_;
   std::vector<std::vector<cudaEvent_t>> idle_;
   std::size_t num_created_{0};
+  std::size_t in_use_{0};
 };
 
 }  // namespace

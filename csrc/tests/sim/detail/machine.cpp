@@ -40,6 +40,19 @@ cudaError_t fault_table::next(std::string_view function)
   return error;
 }
 
+void fault_table::add_delay(std::string_view function, std::function<void()> action)
+{ delays_.emplace(function, std::move(action)); }
+
+void fault_table::delay(std::string_view function, std::unique_lock<std::mutex>& lock)
+{
+  auto const found = delays_.find(function);
+  if (found == delays_.end()) { return; }
+  auto const action = delays_.extract(found);
+  lock.unlock();
+  action.mapped()();
+  lock.lock();
+}
+
 machine& machine::instance()
 {
   static auto* all = [] {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -47,12 +48,17 @@ class fault_table {
  public:
   void add(std::string_view function, cudaError_t error, int after);
 
+  void add_delay(std::string_view function, std::function<void()> action);
+
   void set_sticky(cudaError_t error) { sticky_ = error; }
 
   [[nodiscard]] cudaError_t sticky() const { return sticky_; }
 
   /// @return The error that the next call of `function` must return; `cudaSuccess`: none
   cudaError_t next(std::string_view function);
+
+  /// Calls the action that delays the next call of `function`, if any, with the mutex unlocked.
+  void delay(std::string_view function, std::unique_lock<std::mutex>& lock);
 
  private:
   struct fault {
@@ -62,6 +68,7 @@ class fault_table {
   };
 
   std::vector<fault> faults_;
+  std::map<std::string, std::function<void()>, std::less<>> delays_;
   cudaError_t sticky_{cudaSuccess};
 };
 
@@ -155,8 +162,9 @@ std::size_t& host_syncs_of_thread();
 template <typename Body>
 cudaError_t call(std::string_view function, Body&& body)
 {
-  auto& all   = machine::instance();
-  auto lock   = std::unique_lock{all.mutex};
+  auto& all = machine::instance();
+  auto lock = std::unique_lock{all.mutex};
+  all.faults.delay(function, lock);
   auto result = all.begin_call(function);
   if (result == cudaSuccess) { result = body(all, lock); }
   if (result != cudaSuccess) { last_error() = result; }

@@ -6,13 +6,18 @@
 
 #include <rmm/error.hpp>
 
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
 namespace cudf_arrow_bridge::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 class Ordering : public bridge_test {
  protected:
@@ -148,6 +153,26 @@ TEST_F(Ordering, HostWaitsForTheReaderIfTheEventFails)
       EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
     });
   }
+}
+
+TEST_F(Ordering, EventsCanBeReusedWhileAnotherThreadCreatesOne)
+{
+  auto idle        = std::optional{detail::pooled_event::acquire()};
+  auto const none  = empty_pool{};
+  auto const reuse = [&] {
+    idle.reset();
+    idle = detail::pooled_event::acquire();
+  };
+  auto reused = std::future<void>{};
+  auto seen   = std::future_status::deferred;
+  sim::delay_next("cudaEventCreateWithFlags", [&] {
+    reused = std::async(std::launch::async, reuse);
+    seen   = reused.wait_for(2s);
+  });
+  auto const created = detail::pooled_event::acquire();
+  EXPECT_EQ(seen, std::future_status::ready);
+  reused.get();
+  EXPECT_NE(*created.handle(), *idle->handle());
 }
 
 }  // namespace
