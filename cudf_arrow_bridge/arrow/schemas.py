@@ -220,6 +220,16 @@ def listed(names: Sequence[Any], wanted: str = "") -> str:
     return text if len(some) == len(names) else f"{text} and {len(names) - len(some):,} more"
 
 
+def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:
+    """Raise if a requested struct type has another number of fields."""
+    if not pa.types.is_struct(requested) or not pa.types.is_struct(own):
+        return
+    if requested.num_fields != own.num_fields:
+        raise ValueError(
+            f"expected a requested schema of {own.num_fields} fields, got {requested.num_fields}"
+        )
+
+
 def empty(schema: Any) -> pa.RecordBatch | pa.Array:
     """Return a record batch without rows, or an empty array if the schema is not a struct."""
     if not is_struct(schema.__arrow_c_schema__()):
