@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
@@ -19,7 +18,7 @@ from . import display
 from .device_array import DeviceArray
 from .errors import NotPicklable, check_host_copy
 from .options import Kind
-from .schemas import as_schema_or_field
+from .schemas import as_field, as_schema_or_field, check_num_fields
 from .text import printable
 
 if TYPE_CHECKING:
@@ -84,6 +83,7 @@ class DeviceArrayStream(NotPicklable):
         self._iterated: set[ref[ExportedStream]] = set()
         self._is_released = False
         self._seen_schema: Schema | None = None
+        self._seen_device_type: DeviceType | None = None
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule; may export the first batch."""
@@ -199,17 +199,7 @@ class DeviceArrayStream(NotPicklable):
 
     def __iter__(self) -> Iterator[DeviceArray]:
         """Return an iterator over a new iteration, which starts when a batch is requested."""
-        start_lock = Lock()
-        stream: ExportedStream | None = None
-
-        def next_batch() -> DeviceArray | None:
-            nonlocal stream
-            with start_lock:
-                stream = stream or self._iterate()
-            batch = stream.next()
-            return None if batch is None else self._wrap(batch, stream.state.labels)
-
-        return iter(next_batch, None)
+        return _Batches(self)
 
     def _take(self) -> ExportedStream:
         """Claim an iteration that is not used again: if its consumer ends early, it is dropped."""
@@ -251,10 +241,12 @@ class DeviceArrayStream(NotPicklable):
     def _known_schema(self) -> Schema | None:
         return self._source.known_schema() or self._seen_schema
 
-    @cached_property
+    @property
     def device_type(self) -> DeviceType:
         """The device type of all batches. Access exports the first batch."""
-        return DeviceType(self._at_start().device_type())
+        if self._seen_device_type is None:
+            self._seen_device_type = DeviceType(self._at_start().device_type())
+        return self._seen_device_type
 
     @property
     def error(self) -> BaseException | None:
@@ -311,10 +303,32 @@ class DeviceArrayStream(NotPicklable):
         return display.stream_html(self._state(), schema)
 
 
+class _Batches(Iterator[DeviceArray]):
+    """A Python iterator over one iteration of a stream."""
+
+    def __init__(self, owner: DeviceArrayStream) -> None:
+        self._owner = owner
+        self._stream: ExportedStream | None = None
+        self._start_lock = Lock()
+        self._is_done = False
+
+    def __next__(self) -> DeviceArray:
+        if self._is_done:
+            raise StopIteration
+        with self._start_lock:
+            self._stream = self._stream or self._owner._iterate()
+        batch = self._stream.next()
+        if batch is None:
+            self._is_done = True
+            raise StopIteration
+        return self._owner._wrap(batch, self._stream.state.labels)
+
+
 def _request(stream: ExportedStream, requested_schema: object) -> None:
     """Set the schema that the batches of an iteration are exported with."""
     state = stream.state
     if state.started:
+        check_num_fields(as_field(requested_schema).type, as_field(stream.schema()).type)
         return
     stream.request(Schema.copy_of(as_capsule(requested_schema)))
     # Export the first batch, which fails if it cannot be converted to this schema.

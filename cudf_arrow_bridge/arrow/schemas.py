@@ -95,13 +95,17 @@ def with_types_for_nulls(own: Schema, other: Schema) -> pa.Field | None:
 
 
 def with_bool8(field: pa.Field) -> pa.Field:
-    """Return a field with bools of one byte instead of one bit; itself if it has none."""
+    """Return a field with bools of one byte instead of one bit, or the same object if it has none.
+
+    Types that are not tensors, such as maps and dictionaries, keep their bools.
+    """
     arrow_type = without_extension(field.type)
     if pa.types.is_map(arrow_type) or not has_type(arrow_type, pa.types.is_boolean):
-        return field  # a map is not a tensor
+        return field
     if pa.types.is_boolean(arrow_type):
         return field.with_type(pa.bool8())
-    return field.with_type(with_fields(arrow_type, list(map(with_bool8, fields_of(arrow_type)))))
+    changed = with_fields(arrow_type, list(map(with_bool8, fields_of(arrow_type))))
+    return field if changed == arrow_type else field.with_type(changed)
 
 
 def copied(schema: Any) -> Schema:
@@ -218,6 +222,16 @@ def listed(names: Sequence[Any], wanted: str = "") -> str:
         some = near or names[:most]
     text = f"[{', '.join(shortened(repr(name)) for name in some)}]"
     return text if len(some) == len(names) else f"{text} and {len(names) - len(some):,} more"
+
+
+def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:
+    """Raise if a requested struct type has another number of fields."""
+    if not pa.types.is_struct(requested) or not pa.types.is_struct(own):
+        return
+    if requested.num_fields != own.num_fields:
+        raise ValueError(
+            f"expected a requested schema of {own.num_fields} fields, got {requested.num_fields}"
+        )
 
 
 def empty(schema: Any) -> pa.RecordBatch | pa.Array:

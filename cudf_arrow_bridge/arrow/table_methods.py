@@ -68,12 +68,16 @@ class TableMethods(DescribedArray):
             return capsule
         return as_field(self._arrow_schema).with_metadata(own_metadata).__arrow_c_schema__()
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema | pa.Field:
         """The Arrow schema of a record batch, or the field of a column.
 
         For a slice or a batch of a stream, the metadata has its part of a range index.
         """
+        return self._pyarrow_schema
+
+    @cached_property
+    def _pyarrow_schema(self) -> pa.Schema | pa.Field:
         return as_schema(self) if self._kind == "table" else as_field(self)
 
     def _with_own_schema(self) -> Self:

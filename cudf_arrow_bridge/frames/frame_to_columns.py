@@ -153,7 +153,9 @@ def describe_frame(
 
     Spilled memory stays spilled. Return None if a RangeIndex has to be converted to a column.
     """
-    if isinstance(getattr(obj, "index", obj) if preserve_index else obj, cudf.RangeIndex):
+    if isinstance(obj, cudf.RangeIndex):
+        return None
+    if preserve_index and isinstance(getattr(obj, "index", None), cudf.RangeIndex):
         return None
     return frame_to_columns(obj, preserve_index, sharer=buffer_describer())
 

@@ -244,7 +244,8 @@ def _explaining(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except RuntimeError as error:
-            error.add_note(_EXPLANATION)
+            if _EXPLANATION not in getattr(error, "__notes__", ()):
+                error.add_note(_EXPLANATION)
             raise
 
     return call_or_explain

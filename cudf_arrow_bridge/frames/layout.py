@@ -76,8 +76,8 @@ class FrameLayout:
     ) -> dict[bytes, bytes]:
         """Return the metadata of a schema with these field names.
 
-        `entries` are those of the fields in pandas' metadata, without their labels. Labels without
-        a JSON form are appended to `objects`.
+        `entries` are those of the fields in pandas' metadata, whose names this method sets. Labels
+        without a JSON form are appended to `objects`.
         """
         labels = pandas_metadata.column_names(self.labels)
         labels += [pandas_metadata.json_name(name, ()) for name in self._names_of_levels()]

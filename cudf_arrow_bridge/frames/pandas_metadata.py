@@ -65,12 +65,12 @@ def encode(
 
 
 def column_entry(field: str, dtype: Any, timezone: str) -> dict[str, Json]:
-    """Return the entry of a column or index level of a cuDF dtype, without its label.
+    """Return the entry of a column or index level of a cuDF dtype, with an empty name.
 
     `timezone` is that of the exported type, from which the time zone of the dtype can differ.
     """
     zone = {"metadata": {"timezone": timezone}} if timezone else {}
-    return {"field_name": field, **_entry_of_dtype(dtype), **zone}
+    return {"name": "", "field_name": field, **_entry_of_dtype(dtype), **zone}
 
 
 def _type_entry(pandas_type: str, numpy_type: str, metadata: Json = None) -> dict[str, Json]:

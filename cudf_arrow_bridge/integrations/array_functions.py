@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that arrays call through `arrow/higher_layers.py`, because of the layers."""
+"""The functions of higher layers that arrays call.
+
+The modules of `arrow/` cannot import them, because a lower layer does not import higher ones. They
+call `arrow.higher_layers.functions`, which `registration.py` sets; the call imports this module.
+"""
 
 from __future__ import annotations
 

@@ -154,6 +154,24 @@ def test_stream_is_rejected_while_another_thread_reads_its_first_batch(read):
     assert [len(batch) for batch in stream] == [1, 2, 3]
 
 
+def test_device_type_of_a_stream_is_known_while_the_source_of_another_one_waits():
+    has_begun, goes_on, has_waited = threading.Event(), threading.Event(), []
+
+    def batches():
+        has_begun.set()
+        has_waited.append(goes_on.wait(30))
+        yield from columns()
+
+    stream = cab.to_arrow_device_stream(batches())
+    reader = threading.Thread(target=lambda: stream.device_type)
+    reader.start()
+    assert has_begun.wait(30)
+    assert cab.to_arrow_device_stream(columns()).device_type == cab.DeviceType.CPU
+    goes_on.set()
+    reader.join()
+    assert has_waited == [True]
+
+
 def test_source_that_reads_its_own_stream_is_rejected():
     def batches():
         yield column_from(pa.array([1]))

@@ -50,6 +50,15 @@ def test_schema_is_a_field_for_a_column_and_a_schema_for_a_table(column, table):
     assert pa.field(SchemaOnly(column)) == column.schema
 
 
+@pytest.mark.parametrize("name", ["schema", "device_type"])
+def test_schema_and_device_type_are_read_only(column, name):
+    for exported in (column, cab.to_arrow_device_stream(column)):
+        expected = getattr(exported, name)
+        with pytest.raises(AttributeError, match=name):
+            setattr(exported, name, None)
+        assert getattr(exported, name) == expected
+
+
 def test_children_are_device_arrays(column, table):
     first, second = column.children
     assert read(first).equals(ARRAY.flatten()[0])

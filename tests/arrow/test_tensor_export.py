@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -175,7 +176,8 @@ REFUSED = [
 @pytest.mark.parametrize(("array", "message"), REFUSED, ids=lambda value: str(value)[:40])
 def test_export_of_data_that_is_not_a_tensor_raises_the_reason(array, message):
     exported = cab.to_arrow_device(array)
-    for use in (cab.DeviceArray.__dlpack__, np.asarray, memoryview):
+    without_copy = partial(cab.DeviceArray.__dlpack__, copy=False)
+    for use in (cab.DeviceArray.__dlpack__, without_copy, np.asarray, memoryview):
         with pytest.raises(BufferError, match=message):
             use(exported)
 

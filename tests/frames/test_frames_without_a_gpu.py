@@ -29,6 +29,7 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
         lambda frame: frame[["int"]].values,
         lambda frame: frame["int"].to_cupy(),
         lambda frame: frame["int"].values,
+        lambda frame: frame["null"].values,
         lambda frame: frame.index.values,
     ],
 )
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
     build_info.LIBCUDF_VERSION.startswith("26.08"), reason="rmm 26.08 raises most of these errors"
 )
 def test_computation_without_a_gpu_raises_an_error_with_a_note(compute):
-    table = pa.table({"int": [2, 1], "float": [0.5, 1.5], "text": ["x", "y"]})
+    table = pa.table({"int": [2, 1], "float": [0.5, 1.5], "text": ["x", "y"], "null": [1, None]})
     frame = cab.from_arrow_device(table)
     with pytest.raises(RuntimeError) as raised:
         compute(frame)

@@ -317,6 +317,17 @@ def test_export_writes_the_attrs_of_each_frame():
         assert found == [None, b"1", b"2", None]
 
 
+@pytest.mark.parametrize("index", [None, pd.Index([4, 5], name="i"), pd.RangeIndex(2, 6, 2)])
+def test_exports_of_equal_cudf_and_pandas_frames_have_one_schema(index):
+    source = pd.DataFrame({"a": [1, 2], "b": [1.5, 2]}, index=index)
+    expected = cab.to_arrow_device(source).schema
+    found = cab.to_arrow_device(cab.from_arrow_device(source)).schema
+    assert found.metadata[PANDAS_KEY] == expected.metadata[PANDAS_KEY]
+    assert found.equals(expected, check_metadata=True)
+    for entry in json.loads(found.metadata[PANDAS_KEY])["columns"]:
+        assert next(iter(entry)) == "name"
+
+
 def test_a_series_with_its_index_keeps_its_attrs():
     series = cab.from_arrow_device(pa.table({"a": [1, 2]}))["a"]
     series.attrs = {"k": 1}

@@ -283,6 +283,20 @@ def test_threads_that_start_one_loop_do_not_get_a_batch_twice():
     assert found in ([12], [12, 8], [8, 12])
 
 
+def test_loop_that_another_thread_ends_returns_its_last_batch(monkeypatch):
+    wrap = cab.DeviceArrayStream._wrap
+
+    def end_and_wrap(stream, *arguments):
+        # Another thread can request a batch here.
+        assert next(batches, None) is None
+        return wrap(stream, *arguments)
+
+    monkeypatch.setattr(cab.DeviceArrayStream, "_wrap", end_and_wrap)
+    batches = iter(cab.to_arrow_device_stream(frame()))
+    assert len(next(batches)) == ROWS
+    assert next(batches, None) is None
+
+
 def test_release_by_another_thread_before_an_iteration_starts_is_reported():
     stream = cab.to_arrow_device_stream(frame())
     list(stream)

@@ -75,6 +75,22 @@ def test_requested_schema_after_the_first_export_is_ignored():
         assert schema.field("text").type == pa.string()
 
 
+@pytest.mark.parametrize("protocol", ["__arrow_c_stream__", "__arrow_c_device_stream__"])
+def test_requested_schema_after_the_first_export_is_checked(protocol):
+    wrong = pa.schema([("a", pa.int8())]).__arrow_c_schema__()
+    for look in (lambda stream: stream.schema, lambda stream: stream.device_type):
+        stream = cab.to_arrow_device_stream(iter(HALVES))
+        look(stream)
+        export = getattr(stream, protocol)
+        with pytest.raises(ValueError, match="schema of 5 fields, got 1"):
+            export(wrong)
+        for other in (42, "text", object):
+            with pytest.raises(TypeError, match="requested_schema: expected an Arrow schema"):
+                export(other)
+        export(pa.field("", pa.int8()).__arrow_c_schema__())
+        assert pa.table(StreamOnly(stream)).to_pylist() == BATCH.to_pylist()
+
+
 def test_batch_that_contradicts_the_requested_schema_is_an_error():
     batches = [pa.record_batch({"x": [1, 2]}), pa.record_batch({"x": [1, None]})]
     stream = cab.to_arrow_device_stream(iter(batches))
