@@ -254,7 +254,7 @@ constexpr float half_to_float(std::uint16_t half) noexcept
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | infinite | sign);
 }
 
-/// Operations that only exist for device memory.
+/// Operations that exist for device memory alone. They only enqueue work.
 namespace device {
 /// The AND of two masks, both aligned to `cudf::bitmask_type`.
 rmm::device_buffer valid_in_both(void const* left,
@@ -272,7 +272,7 @@ rmm::device_buffer nonempty_nulls(void const* mask,
                                   offset_range const& offsets,
                                   execution const& exec);
 
-/// The greatest of `size` bytes, at least one. Only enqueues work.
+/// The greatest of `size` bytes, at least one.
 rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execution const& exec);
 
 /// Clears the bits after the first `size` of a result of `copy_bits`, in their last word. Copies in

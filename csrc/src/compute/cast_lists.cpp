@@ -39,14 +39,16 @@ constexpr auto string_masks = [] {
   return result;
 }();
 
+/// @param size Negative, or beyond the data, if the offsets are invalid
 /// @param end End of the data, which may be after the end of the string
-view_word view_of(char const* data, std::int64_t begin, std::int64_t size, char const* end)
+view_word string_view_of(char const* data, std::int64_t begin, std::int64_t size, char const* end)
 {
   auto const* bytes = data + begin;
   auto first        = view_word{0};  // the first bytes of the string, then other bytes
-  if (end - bytes >= std::int64_t{sizeof first}) {
+  auto const left   = end - bytes;
+  if (left >= std::int64_t{sizeof first}) {
     std::memcpy(&first, bytes, sizeof first);
-  } else if (size > 0) {
+  } else if (size > 0 && size <= left) {
     std::memcpy(&first, bytes, static_cast<std::size_t>(size));
   }
   auto const size_bits = static_cast<std::uint32_t>(size);
@@ -54,7 +56,6 @@ view_word view_of(char const* data, std::int64_t begin, std::int64_t size, char 
     auto const prefix = static_cast<view_word>(static_cast<std::uint32_t>(first));
     return size_bits | prefix << 32 | static_cast<view_word>(begin) << 96;
   }
-  // The sizes of invalid offsets may be negative.
   auto const num_bytes = static_cast<std::size_t>(std::max<std::int64_t>(size, 0));
   return size_bits | (first << 32 & string_masks[num_bytes]);
 }
@@ -70,7 +71,7 @@ void fill_views(byte_strings const& strings, std::span<view_word> views)
   for (auto& view : views) {
     auto const valid = mask == nullptr || bit_at(mask, row);
     auto const next  = std::int64_t{load<Offset>(strings.offsets, ++row)};
-    view             = valid ? view_of(data, begin, next - begin, end) : view_word{0};
+    view             = valid ? string_view_of(data, begin, next - begin, end) : view_word{0};
     begin            = next;
   }
 }

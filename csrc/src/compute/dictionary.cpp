@@ -78,6 +78,20 @@ void check_on_device(cudf::column_view const& indices,
 
 }  // namespace
 
+cudf::column_view const& indices_of(cudf::column_view const& dictionary,
+                                    std::int64_t count,
+                                    column_path const& path)
+{
+  auto const& indices =
+    child_of(dictionary, cudf::dictionary_column_view::indices_column_index, path);
+  if (indices.size() < count) {
+    fail_invalid(path,
+                 "expected at least " + std::to_string(count) + " dictionary indices, got " +
+                   std::to_string(indices.size()));
+  }
+  return indices;
+}
+
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
                                 column_path const& path,
@@ -127,6 +141,8 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 column_path const& path,
                                                 execution const& exec)
 {
+  // `get_indices_annotated` ends the process if there are rows and no indices.
+  (void)indices_of(dictionary, std::int64_t{dictionary.offset()} + dictionary.size(), path);
   if (!exec.host) { return device::decode_dictionary(dictionary, path, exec); }
   auto const indices = cudf::dictionary_column_view{dictionary}.get_indices_annotated();
   auto const& keys   = child_of(dictionary, 1);

@@ -9,6 +9,7 @@
 
 #include <cudf/column/column.hpp>
 
+#include <cstdint>
 #include <memory>
 
 namespace cudf_arrow_bridge::detail {
@@ -20,6 +21,13 @@ struct dictionary_parts {
   rmm::device_buffer mask;  ///< of the rows
   cudf::size_type null_count;
 };
+
+/// The indices of a dictionary column.
+///
+/// @throws std::invalid_argument if there are fewer than `count`
+cudf::column_view const& indices_of(cudf::column_view const& dictionary,
+                                    std::int64_t count,
+                                    column_path const& path);
 
 /**
  * @brief Removes null keys from a dictionary. Rows that refer to one become null.
@@ -39,7 +47,8 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
  * On device memory this waits if the keys are strings or have nulls. Indices are not checked there,
  * because exports must not wait; libcudf reads no key for one that is out of bounds.
  *
- * @throws std::invalid_argument on host memory for an index that is out of bounds
+ * @throws std::invalid_argument if there is not an index for each row, including those before a
+ *   slice; on host memory also for an index that is out of bounds
  */
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 column_path const& path,

@@ -34,8 +34,9 @@ struct source_offsets {
 
   [[nodiscard]] std::int64_t begin(std::int64_t row) const { return load<Offset>(first, row); }
 
+  /// At least 0, also for invalid offsets: copies must not exceed the sum of the lengths.
   [[nodiscard]] std::int64_t length(std::int64_t row) const
-  { return row == no_row ? 0 : begin(row + 1) - begin(row); }
+  { return row == no_row ? 0 : std::max<std::int64_t>(begin(row + 1) - begin(row), 0); }
 
   void const* first;
 };

@@ -290,19 +290,13 @@ void array_builder::fill_dictionary(array_node& node, export_level const& level,
 {
   auto const& [column, rows, step, target, path] = level;
 
-  constexpr auto indices_index = cudf::dictionary_column_view::indices_column_index;
-  constexpr auto keys_index    = cudf::dictionary_column_view::keys_column_index;
-  auto const size              = node.offset + node.length;
-  auto const& indices          = child_of(column, indices_index, path);
-  if (indices.size() < begin + size) {
-    fail_invalid(path,
-                 "expected at least " + std::to_string(begin + size) + " dictionary indices, got " +
-                   std::to_string(indices.size()));
-  }
-  auto const& keys  = child_of(column, keys_index, path);
-  auto const bits   = bits_of(indices.type());
-  auto const* first = row_of(indices, begin, bits);
-  node.per_row      = step.element_bits;
+  constexpr auto keys_index = cudf::dictionary_column_view::keys_column_index;
+  auto const size           = node.offset + node.length;
+  auto const& indices       = indices_of(column, begin + size, path);
+  auto const& keys          = child_of(column, keys_index, path);
+  auto const bits           = bits_of(indices.type());
+  auto const* first         = row_of(indices, begin, bits);
+  node.per_row              = step.element_bits;
   if (indices.type().id() != step.index && keys.size() > max_keys(step.index)) {
     fail_too_many(path,
                   keys.size(),

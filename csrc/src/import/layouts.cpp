@@ -338,11 +338,11 @@ class layout_importer : column_importer {
       if (codes->size() > 0 || keys->null_count() < keys->size()) {
         copies_.need(copy_reason::null_values, path_);
       }
-      auto const rows   = codes->view();
-      auto const masked = flat_view(rows.type().id(), rows.size(), rows.head<void>(), mask_);
-      auto made         = drop_null_keys(masked, keys->view(), path_, exec_);
-      codes             = std::move(made.indices);
-      keys              = std::move(made.keys);
+      auto const masked =
+        flat_view(codes->type().id(), codes->size(), codes->view().head<void>(), mask_);
+      auto made = drop_null_keys(masked, keys->view(), path_, exec_);
+      codes     = std::move(made.indices);
+      keys      = std::move(made.keys);
       note(codes, copy_reason::null_values);
       note(keys, copy_reason::null_values);
       note(made.mask, copy_reason::null_values);
@@ -361,10 +361,9 @@ class layout_importer : column_importer {
     auto const same_width =
       cudf::size_of(cudf::data_type{stored}) == cudf::size_of(cudf::data_type{wanted});
     if (same_width || size == 0) { return flat_column(wanted, size, values()); }
-    auto const width = type_.element_bits / 8;
-    auto const* first =
-      static_cast<std::byte const*>(array_.buffers[1]) + rows_.storage_begin() * width;
-    auto const cast = [&] { return cast_values(first, rows_.num_rows(), stored, wanted, exec_); };
+    auto const* bytes = static_cast<std::byte const*>(array_.buffers[1]);
+    auto const* first = bytes + rows_.storage_begin() * (type_.element_bits / 8);
+    auto const cast   = [&] { return cast_values(first, rows_.num_rows(), stored, wanted, exec_); };
     return flat_column(wanted, size, make(copy_reason::index_width, path_, cast));
   }
 

@@ -59,9 +59,9 @@ std::string in_schema(schema_source source, std::exception const& error);
  * whether the values fit. The caller checks whether views can be created in the memory of the
  * column.
  *
- * @throws std::invalid_argument for a schema that the specification does not allow, a struct of
- *   another number of fields, or a request for a struct, list or flat type for a column that is
- *   another of these
+ * @throws std::invalid_argument for a schema that the specification does not allow, or a request
+ *   for a struct of another number of fields, or for a struct, list or flat type for a column that
+ *   is another of these
  *
  * @param column Column to export; no buffer is read
  * @param wanted The requested schema's level for this column; has passed `check_traversable`

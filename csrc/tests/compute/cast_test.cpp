@@ -8,12 +8,15 @@
 #include "testing/views.hpp"
 
 #include <gtest/gtest.h>
+#include <nanoarrow/nanoarrow.h>
 
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -131,6 +134,19 @@ TEST(HostRanges, IgnoreNullRows)
 }
 
 /// Few and many distinct values; many values make the hash table grow.
+TEST(HostViews, WithInvalidOffsetsReadOnlyTheData)
+{
+  auto const data    = std::vector<char>{'a', 'b', 'c', 'd', 'e'};
+  auto const offsets = std::array<std::int32_t, 4>{0, 100, 2, 5};
+  auto const made    = detail::make_views({offsets.data(), 4, data.data(), nullptr, 3}, on_host());
+  ASSERT_EQ(made.size(), 3U * sizeof(ArrowBinaryView));
+  auto const* views = static_cast<ArrowBinaryView const*>(made.data());
+  EXPECT_EQ(views[0].inlined.size, 100);
+  EXPECT_EQ(views[1].inlined.size, -98);
+  EXPECT_EQ(views[2].inlined.size, 3);
+  EXPECT_EQ((std::string{reinterpret_cast<char const*>(views[2].inlined.data), 3}), "cde");
+}
+
 TEST(HostEncoding, KeysAreInTheOrderOfTheirFirstRows)
 {
   for (auto const& type : flat_shapes()) {

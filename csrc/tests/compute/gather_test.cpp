@@ -83,6 +83,25 @@ TEST(HostGather, MakesNullStringsFromAColumnWithoutOffsets)
   }
 }
 
+TEST(HostGather, RowsOfDescendingOffsetsAreEmpty)
+{
+  auto const offsets = integers(cudf::type_id::INT32, std::vector<std::int32_t>{0, 5, 2, 5});
+  auto const bytes =
+    integers(cudf::type_id::INT8, std::vector<std::int8_t>{'a', 'b', 'c', 'd', 'e'});
+  auto const text = cudf::data_type{cudf::type_id::STRING};
+  auto const strings =
+    cudf::column_view{text, 3, bytes->view().head<void>(), nullptr, 0, 0, {*offsets}};
+  auto const found = gather(strings, {0, 1, 2});
+  EXPECT_EQ(read_rows(found->view(), flat("string")), (rows{{"abcde"}, {""}, {"cde"}}));
+  expect_invariants(*found);
+
+  auto const list  = cudf::data_type{cudf::type_id::LIST};
+  auto const lists = cudf::column_view{list, 3, nullptr, nullptr, 0, 0, {*offsets, *bytes}};
+  auto const made  = gather(lists, {1, 2});
+  EXPECT_EQ(made->view().child(1).size(), 3);
+  expect_invariants(*made);
+}
+
 TEST(HostGather, ThrowsOverflowErrorBeforeItAllocates)
 {
   // One list of 2^28 elements, gathered 9 times.

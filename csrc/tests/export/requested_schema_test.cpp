@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -320,6 +321,44 @@ TEST(Requests, DictionariesAreDecodedUnlessTheirValuesAreNested)
     ASSERT_EQ(result.schema->dictionary != nullptr, is_nested) << values.name;
     if (is_nested) { EXPECT_EQ(result.schema->dictionary->format, values.format); }
     EXPECT_EQ(read_arrow(result.array->array, is_nested ? type : values), held);
+  }
+}
+
+TEST(Requests, DictionariesNeedIndicesForAllRowsOfASlice)
+{
+  auto const keys     = make_column(flat("string"), {{"a"}, {"b"}});
+  auto const as_texts = schema_of("u");
+  auto const numbers  = std::vector<std::int32_t>{1, 0, 1};
+  auto const mask     = std::uint32_t{0};
+  auto const of       = [&](cudf::size_type count, bool null, cudf::size_type begin) {
+    auto const indices = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
+                                           count,
+                                           count == 0 ? nullptr : numbers.data(),
+                                           nullptr,
+                                           0};
+    return cudf::column_view{cudf::data_type{cudf::type_id::DICTIONARY32},
+                             2,
+                             nullptr,
+                             null ? &mask : nullptr,
+                             null ? 2 : 0,
+                             begin,
+                             {indices, *keys}};
+  };
+  auto const result = export_as(of(3, false, 1), {}, as_texts.get());
+  EXPECT_EQ(read_arrow(result.array->array, flat("string")), (rows{{"a"}, {"b"}}));
+  for (auto const* requested : std::initializer_list<ArrowSchema const*>{nullptr, as_texts.get()}) {
+    for (auto const null : {false, true}) {
+      for (auto const count : {0, 1, 2}) {
+        try {
+          (void)export_as(of(count, null, 1), {}, requested);
+          ADD_FAILURE() << count;
+        } catch (std::invalid_argument const& error) {
+          EXPECT_EQ(error.what(),
+                    "column '(top level)': expected at least 3 dictionary indices, got " +
+                      std::to_string(count));
+        }
+      }
+    }
   }
 }
 
