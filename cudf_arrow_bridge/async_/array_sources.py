@@ -74,31 +74,39 @@ class ProducerSource(ThreadReader):
             await super().close()
 
 
-class ObjectSource:
-    """The objects of an async iterator, which a task of the running loop reads and closes.
+class ObjectReader:
+    """A task of the running loop that reads the objects of an async iterator and closes it.
 
     Parameters
     ----------
     objects
         The iterator.
     prefetch
-        The number of objects that are read before they are requested.
+        The number of objects that are read before `_room` is released.
     waiting
-        The queue of the task: pairs of an object and None, then of None and the exception that
-        ended them.
+        The queue of the task: pairs of an object and None, then None and the exception that ended
+        them.
     """
 
     def __init__(
-        self, objects: AsyncIterator[Any], prefetch: int, waiting: SimpleQueue[Any] | None = None
+        self,
+        objects: AsyncIterator[Any],
+        prefetch: int,
+        waiting: asyncio.Queue[Any] | SimpleQueue[Any],
     ) -> None:
         self._objects = objects
         self._room = asyncio.Semaphore(prefetch)
-        self._waiting: Any = asyncio.Queue() if waiting is None else waiting
+        self._waiting: Any = waiting
         self._is_over = False
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     async def _read(self) -> BaseException | None:
-        """Read the objects; return an exception that must end the loop, too."""
+        """Read and close the objects.
+
+        Return the exception of closing them; otherwise, KeyboardInterrupt or SystemExit of reading
+        them. If the task raised one of these two, the loop would end before a consumer has it.
+        """
+        exit_error = None
         try:
             # A source that suppresses its cancellation yields another object.
             while not self._is_over:
@@ -107,29 +115,42 @@ class ObjectSource:
         except BaseException as error:
             # This includes CancelledError, which the source may raise itself.
             self._waiting.put_nowait((None, error))
-            return error if isinstance(error, (KeyboardInterrupt, SystemExit)) else None
-        finally:
-            self._is_over = True
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                exit_error = error
+        self._is_over = True
+        try:
             if (aclose := getattr(self._objects, "aclose", None)) is not None:
                 await aclose()
-        return None
+        except BaseException as error:
+            return error
+        return exit_error
+
+    def cancel(self) -> None:
+        """Stop reading."""
+        # Another cancellation would interrupt the iterator while it is closed.
+        if not self._is_over:
+            self._is_over = True
+            self._reading.cancel()
+
+
+class ObjectSource(ObjectReader):
+    """The objects of an async iterator.
+
+    `prefetch` objects are read before they are requested.
+    """
+
+    def __init__(self, objects: AsyncIterator[Any], prefetch: int) -> None:
+        super().__init__(objects, prefetch, asyncio.Queue())
 
     async def next(self) -> Any:
         """Return the next object; None at the end."""
-        self._room.release()
         obj, error = await self._waiting.get()
         if isinstance(error, StopAsyncIteration):
             return None
         if error is not None:
             raise error
+        self._room.release()
         return obj
-
-    def cancel(self) -> None:
-        """Cancel the task."""
-        # A second cancel would interrupt the iterator while it is closed.
-        if not self._is_over and not self._reading.cancelling():
-            self._reading.cancel()
-        self._is_over = True
 
     async def close(self) -> None:
         """Stop the iterator and close it if possible."""
@@ -137,8 +158,8 @@ class ObjectSource:
         await asyncio.wait([self._reading])
         # The traceback of its exception refers to this object, which would keep the objects alive.
         self._waiting = asyncio.Queue()
-        if not self._reading.cancelled():
-            self._reading.result()
+        if not self._reading.cancelled() and (error := self._reading.result()) is not None:
+            raise error
 
 
 #: A source of arrays.

@@ -12,7 +12,7 @@ from .._core.export.array_exporter import BatchSource, single_batch
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array import DeviceArray
-from .array_sources import ObjectSource
+from .array_sources import ObjectReader
 
 #: References to the tasks, because the loop references them weakly.
 _tasks: set[asyncio.Task[BaseException | None]] = set()
@@ -32,7 +32,7 @@ def export_to_handler(batches: AsyncGenerator[DeviceArray, None], handler: int) 
         raise
 
 
-class _LoopReader(ObjectSource):
+class _LoopReader(ObjectReader):
     """The batches of an async generator of the running loop, for another thread."""
 
     def __init__(self, batches: AsyncGenerator[DeviceArray, None]) -> None:
@@ -49,14 +49,16 @@ class _LoopReader(ObjectSource):
         self._put_cancelled()
         # The consumer may have requested no batch.
         self.stream.stop()
-        if not task.cancelled() and (error := task.result()) is not None:
+        error = None if task.cancelled() else task.result()
+        if error is not None and not isinstance(error, asyncio.CancelledError):
+            # The loop reports it, or ends.
             raise error
 
     def _put_cancelled(self) -> None:
         self._waiting.put((None, asyncio.CancelledError()))
 
     def cancel(self) -> None:
-        """Cancel the task. May be called on any thread."""
+        """Stop reading. May be called on any thread."""
         self._call_soon(super().cancel)
 
     def _call_soon(self, function: Callable[[], object]) -> None:

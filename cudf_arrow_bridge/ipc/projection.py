@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -47,7 +48,7 @@ def _counts_of(arrow_type: pa.DataType) -> _Counts:
 class PartialBody(Source):
     """Ranges, given by begins and ends, of a body at the position of a source."""
 
-    # The source checks the process.
+    # There is no file of its own. The source checks the process.
     survives_fork = True
 
     def __init__(self, source: Source, ranges: Sequence[tuple[int, int]]) -> None:
@@ -57,6 +58,10 @@ class PartialBody(Source):
         self._ranges = iter(ranges)
         self._rest = 0
         self._known_size = sum(end - begin for begin, end in ranges)
+
+    def seek(self, position: int) -> None:
+        """Raise io.UnsupportedOperation: the ranges are read once, in order."""
+        raise io.UnsupportedOperation("a part of a body cannot seek")
 
     def _read(self, view: memoryview) -> int:
         while self._rest == 0:

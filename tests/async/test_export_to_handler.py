@@ -258,6 +258,37 @@ def test_exit_of_the_source_ends_the_loop_and_is_reported_to_on_error():
     assert "SystemExit" in handler.wait().error[1].decode()
 
 
+def test_exit_of_the_source_while_it_is_closed_ends_the_loop_once():
+    is_ended = []
+
+    async def exits():
+        try:
+            for each in batches(1000):
+                yield each
+        finally:
+            raise SystemExit(3)
+
+    async def other():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            is_ended.append(True)
+
+    handler = Handler(cancel_after=2)
+
+    async def main():
+        task = asyncio.create_task(other())
+        cab.to_arrow_device_async(exits()).export_to(handler.address)
+        await asyncio.sleep(30)
+        task.cancel()
+
+    with pytest.raises(SystemExit):
+        asyncio.run(main())
+    assert is_ended == [True]
+    assert handler.wait().names[-1] == "release"
+
+
 def test_source_is_closed_in_the_task_that_reads_it():
     tasks = []
 

@@ -185,6 +185,29 @@ def test_at_most_prefetch_batches_are_made_ahead(is_async, way, prefetch):
     assert watched.num_closed == 1
 
 
+@pytest.mark.parametrize("prefetch", [1, 4])
+def test_at_most_prefetch_batches_of_a_waiting_consumer_are_made_ahead(prefetch):
+    num_made = num_taken = most_ahead = 0
+
+    async def paused():
+        nonlocal num_made, most_ahead
+        for each in batches(30):
+            # The consumer waits here.
+            if num_made % 10 == 5:
+                await asyncio.sleep(0.01)
+            num_made += 1
+            most_ahead = max(most_ahead, num_made - num_taken)
+            yield each
+
+    async def main():
+        nonlocal num_taken
+        async for _ in cab.from_arrow_device_async(paused(), prefetch=prefetch, to="pylibcudf"):
+            num_taken += 1
+
+    run(main())
+    assert most_ahead == prefetch
+
+
 def test_source_is_not_read_before_the_first_batch_is_requested(is_async, way):
     watched = Watched(3)
 
@@ -231,6 +254,29 @@ def test_close_ends_although_the_source_suppresses_its_cancellation():
     asyncio.run(asyncio.wait_for(main(), 30))
 
 
+def test_close_ends_although_the_source_handles_its_own_timeout():
+    is_timed_out = asyncio.Event()
+
+    async def polling():
+        yield batch(1)
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    try:
+                        await asyncio.Event().wait()
+                    finally:
+                        is_timed_out.set()
+                        await asyncio.sleep(0.1)
+
+    async def main():
+        stream = cab.from_arrow_device_async(polling())
+        await anext(stream)
+        await is_timed_out.wait()
+        await stream.aclose()
+
+    run(main())
+
+
 class Stop(Exception):  # noqa: N818 -- a signal, as in asyncio
     pass
 
@@ -267,16 +313,17 @@ def test_early_exit_of_the_consumer_closes_the_source_once(is_async, way, leavin
     assert not watched.alive
 
 
+@pytest.mark.parametrize("kind", [Stop, SystemExit])
 @pytest.mark.parametrize("position", [0, 2])
-def test_exception_of_the_source_is_raised_unchanged(is_async, way, position):
-    failure = Stop("here")
+def test_exception_of_the_source_is_raised_unchanged(is_async, way, position, kind):
+    failure = kind("here")
     watched = Watched(position, failure)
 
     async def main():
         stream = cab.from_arrow_device_async(way(watched.source(is_async)))
         for _ in range(position):
             assert len(await anext(stream)) == 3
-        with pytest.raises(Stop) as caught:
+        with pytest.raises(kind) as caught:
             await anext(stream)
         assert caught.value is failure
         with pytest.raises(StopAsyncIteration):
@@ -287,6 +334,47 @@ def test_exception_of_the_source_is_raised_unchanged(is_async, way, position):
     gc.collect()
     assert watched.num_closed == 1
     assert not watched.alive
+
+
+@pytest.mark.parametrize("kind", [Stop, SystemExit, asyncio.CancelledError])
+def test_exception_of_closing_the_source_is_raised_to_the_consumer(kind):
+    failure = kind("here")
+
+    async def fails():
+        try:
+            for each in batches(100):
+                yield each
+        finally:
+            raise failure
+
+    async def main():
+        stream = cab.from_arrow_device_async(fails())
+        await anext(stream)
+        with pytest.raises(kind) as caught:
+            await stream.aclose()
+        assert caught.value is failure
+
+    asyncio.run(main())
+
+
+def test_source_is_closed_in_the_task_that_reads_it():
+    tasks = []
+
+    async def recorded():
+        try:
+            for each in batches(9):
+                tasks.append(asyncio.current_task())
+                yield each
+        finally:
+            tasks.append(asyncio.current_task())
+
+    async def main():
+        async with aclosing(cab.from_arrow_device_async(recorded())) as stream:
+            await anext(stream)
+
+    run(main())
+    assert len(tasks) > 1
+    assert len(set(tasks)) == 1
 
 
 def test_timeout_closes_the_source(way):

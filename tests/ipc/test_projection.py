@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.ipc.projection import PartialBody
+from cudf_arrow_bridge.ipc.transport.sources import open_source
 from testing import strategies
 
 ROWS = 40
@@ -172,3 +174,11 @@ def test_open_file_rejects_wrong_columns():
     for columns, error in ((["zz"], KeyError), ("n", TypeError), (["n", "n"], ValueError)):
         with pytest.raises(error, match="columns"):
             cab.ipc.open_file(data, columns=columns)
+
+
+def test_part_of_a_body_cannot_seek():
+    body = PartialBody(open_source(bytes(range(100))), [(8, 16), (32, 40)])
+    assert bytes(body.take(12)) == bytes([*range(8, 16), *range(32, 36)])
+    with pytest.raises(io.UnsupportedOperation, match="cannot seek"):
+        body.seek(0)
+    assert bytes(body.take(4)) == bytes(range(36, 40))

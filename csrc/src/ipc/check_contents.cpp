@@ -2,6 +2,8 @@
 #include "arrays/array_tree.hpp"
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
+#include "compute/host_access.hpp"
+#include "cuda/transfer/read_back.hpp"
 #include "ipc/batch_reader.hpp"
 #include "validate/validate.hpp"
 
@@ -9,30 +11,36 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// Checks the first and last offset, and the last run end, of all columns in two passes, with one
-/// synchronization between them on device memory.
+/// Checks the first and last offset, and the last run end, of all columns; on device memory in two
+/// passes, with one synchronization between them.
 class ends_checker {
  public:
-  explicit ends_checker(array_tree const& tree) : tree_{tree} {}
-
-  void check(parsed_tree const& types, column_path const& path, cuda::stream_ref stream)
+  ends_checker(array_tree const& tree, cuda::stream_ref stream)
+    : tree_{tree}, host_{tree.location.device_type == ARROW_DEVICE_CPU}, batch_{stream}
   {
-    visit(tree_.nodes[0], types, path);
-    if (places_.empty()) { return; }
-    found_ = read_integers(places_, tree_.location.device_type == ARROW_DEVICE_CPU, stream);
+  }
+
+  void check(parsed_tree const& types, column_path const& path)
+  {
+    if (!host_) {
+      visit(tree_.nodes[0], types, path);
+      if (batch_.is_empty()) { return; }
+      batch_.enqueue();
+      batch_.wait();
+      is_read_ = true;
+    }
     visit(tree_.nodes[0], types, path);
   }
 
  private:
-  /// Adds the offsets and run ends of a level and its descendants to `places_`, or checks them.
+  /// Adds the offsets and run ends of a level and its descendants to the batch, or checks them.
   void visit(array_node const& node, parsed_tree const& types, column_path const& path)
   {
-    auto const is_checked = !found_.empty();
+    auto const is_checked = host_ || is_read_;
     if (node.layout == array_layout::runs && node.length > 0) {
       auto const& ends = tree_.nodes[node.first_child];
       auto const last =
@@ -51,11 +59,14 @@ class ends_checker {
     }
   }
 
-  /// Adds an offset or run end to `places_`, or returns it in the second pass.
+  /// Reads an offset or run end in host memory. Adds one in device memory to the batch, or returns
+  /// it after the batch has been read.
   std::int64_t value(void const* values, std::int64_t index, std::int64_t width)
   {
-    if (!found_.empty()) { return found_[next_++]; }
-    places_.push_back({static_cast<std::byte const*>(values) + index * width, width});
+    auto const* address = static_cast<std::byte const*>(values) + index * width;
+    if (host_) { return host::read_integer(address, width); }
+    if (is_read_) { return batch_.at(next_++); }
+    batch_.add(address, width);
     return 0;
   }
 
@@ -81,9 +92,10 @@ class ends_checker {
   }
 
   array_tree const& tree_;
-  std::vector<stored_integer> places_;  ///< of the integers to check
-  std::vector<std::int64_t> found_;     ///< the integers, after the first pass
-  std::size_t next_{0};                 ///< the integer that is checked next
+  bool host_;
+  device::read_back batch_;
+  bool is_read_{false};  ///< whether the batch has been read
+  std::size_t next_{0};
 };
 
 /// A batch whose dictionaries have nulls as values, and their number.
@@ -109,7 +121,7 @@ void check_contents(std::shared_ptr<array_tree const> const& tree,
                     cuda::stream_ref stream)
 {
   if (checks == body_checks::sizes) { return; }
-  ends_checker{*tree}.check(types, path, stream);
+  ends_checker{*tree, stream}.check(types, path);
   if (checks == body_checks::ends) { return; }
   auto array = array_tree::to_arrow(tree, 0);
   validate(types, array->array, path);

@@ -57,8 +57,8 @@ class Source(AbstractContextManager["Source"]):
         self._known_size: int | None = None
         self._process = os.getpid()
 
-    #: Whether reads use `position` itself, so that a fork of the process can read on without moving
-    #: the file of its parent.
+    #: Whether reads do not use the position of `file`, so that a fork of the process can read on
+    #: without moving the file of its parent.
     survives_fork = False
     #: Whether `take` returns slices of existing memory instead of reading.
     is_memory = False
