@@ -21,10 +21,11 @@ def unwrapped(obj: Any) -> Any:
 
 def is_pandas(obj: Any) -> TypeGuard[Any]:
     """Return whether an object, which is not a proxy, is a pandas frame, series or index."""
-    for cls in type(obj).__mro__:
-        if cls.__name__ in _CLASSES and cls.__module__.partition(".")[0] == "pandas":
-            return True
-    return False
+    # A class of pandas' interchange protocol, without `ndim`, is named DataFrame too.
+    return hasattr(obj, "ndim") and any(
+        cls.__name__ in _CLASSES and cls.__module__.partition(".")[0] == "pandas"
+        for cls in type(obj).__mro__
+    )
 
 
 def as_proxy(obj: Any) -> Any:
