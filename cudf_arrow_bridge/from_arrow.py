@@ -357,7 +357,7 @@ def _find_source(
     `with_index` is whether a series keeps its index.
     """
     is_cudf = is_of_rapids(obj)
-    if is_cudf or is_pandas(obj):
+    if is_cudf or (hasattr(obj, "ndim") and is_pandas(obj)):
         is_series = getattr(obj, "ndim", 2) == 1 and hasattr(obj, "index")
         # A range is in the metadata of the array.
         has_levels = is_series and type(obj.index).__name__ != "RangeIndex"

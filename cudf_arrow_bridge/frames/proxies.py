@@ -21,11 +21,12 @@ def unwrapped(obj: Any) -> Any:
 
 def is_pandas(obj: Any) -> TypeGuard[Any]:
     """Return whether an object, which is not a proxy, is a pandas frame, series or index."""
-    # A class of pandas' interchange protocol, without `ndim`, is named DataFrame too.
-    return hasattr(obj, "ndim") and any(
-        cls.__name__ in _CLASSES and cls.__module__.partition(".")[0] == "pandas"
-        for cls in type(obj).__mro__
-    )
+    for cls in type(obj).__mro__:
+        package, *modules = cls.__module__.split(".")
+        # The interchange protocol has another class DataFrame.
+        if cls.__name__ in _CLASSES and package == "pandas" and "interchange" not in modules:
+            return True
+    return False
 
 
 def as_proxy(obj: Any) -> Any:
