@@ -174,7 +174,7 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
     the column and `hint`, if the result does not fit into one array.
     """
     arrow_type = arrays[0].type
-    if has_type(arrow_type, _is_checked):
+    if has_type(arrow_type, _has_unchecked_positions):
         for array in arrays:
             try:
                 array.validate(full=True)
@@ -189,15 +189,11 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
     return concatenate_on_host([array.cast(large_type) for array in arrays], path, hint)
 
 
-def _is_checked(arrow_type: pa.DataType) -> bool:
-    # pyarrow uses dictionary indices, run ends and the positions of list views without checks.
+def _has_unchecked_positions(arrow_type: pa.DataType) -> bool:
     types = pa.types
-    return (
-        types.is_dictionary(arrow_type)
-        or types.is_run_end_encoded(arrow_type)
-        or types.is_list_view(arrow_type)
-        or types.is_large_list_view(arrow_type)
-    )
+    # pyarrow uses dictionary indices, run ends and the positions of list views without checks.
+    unchecked = types.is_dictionary, types.is_run_end_encoded, types.is_list_view
+    return any(is_type(arrow_type) for is_type in (*unchecked, types.is_large_list_view))
 
 
 def _with_large_strings(field: pa.Field) -> pa.Field:
