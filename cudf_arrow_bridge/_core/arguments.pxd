@@ -14,5 +14,5 @@ cpdef void hide_from_collector(object obj) noexcept
 cdef core.stream_ref stream_of(object stream) except *
 cdef core.copy_policy policy_of(object copy) except *
 cdef str text_of(core.string_view text)
-cdef list to_tuples(vector[core.imported_column]& columns)
+cdef list to_tuples(const vector[core.imported_column]& columns)
 cdef shared_ptr[vector[core.copied_buffer]] from_tuples(tuple copied)

@@ -112,12 +112,16 @@ cdef str text_of(core.string_view text):
     return text.data()[:text.size()].decode()
 
 
-cdef list to_tuples(vector[core.imported_column]& columns):
+cdef list to_tuples(const vector[core.imported_column]& columns):
     """List the address, size and reason of each piece of memory that an import allocated."""
     return [
-        (<uintptr_t>memory.address, memory.size, text_of(memory.reason))
+        (
+            <uintptr_t>columns[i].copied[j].address,
+            columns[i].copied[j].size,
+            text_of(columns[i].copied[j].reason),
+        )
         for i in range(columns.size())
-        for memory in columns[i].copied
+        for j in range(columns[i].copied.size())
     ]
 
 

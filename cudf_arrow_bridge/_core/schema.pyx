@@ -155,8 +155,8 @@ cdef class SchemaSpec:
         return schema
 
 
-#: The newest specs, each with its key and the objects that the key refers to. The tuple is replaced
-#: as a whole, so that no lock is needed.
+#: The newest specs, each with its key and the objects whose addresses are in the key. The tuple is
+#: replaced as a whole, so that no lock is needed.
 cdef tuple newest_specs = ()
 cdef Py_ssize_t MAX_SPECS = 48
 
@@ -172,7 +172,7 @@ cpdef SchemaSpec cached_spec(object key):  # type: SchemaSpec | None
 
 
 cpdef int cache_spec(object key, SchemaSpec spec, object kept_alive) except -1:  # type: None
-    """Cache a spec. Keep alive the objects with addresses in the key."""
+    """Cache a spec. The key keeps its fields alive; `kept_alive` are objects with addresses in it."""
     global newest_specs
     newest_specs = ((key, spec, kept_alive), *newest_specs[: MAX_SPECS - 1])
     return 0

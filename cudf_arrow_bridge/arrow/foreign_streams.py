@@ -12,9 +12,9 @@ import pyarrow as pa
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
 from .errors import quoted
-from .metadata import has_dictionary
+from .metadata import has_type
 from .options import Kind
-from .schemas import empty, fields_of, or_default, with_fields
+from .schemas import as_schema, empty, fields_of, or_default, with_fields
 from .sources import STREAM_PROTOCOLS, SourceArray, has_protocol, open_array
 
 
@@ -145,12 +145,13 @@ def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
     hint = "export the stream with to_arrow_device_stream"
     kind = sources[0].kind
     for source in sources:
-        # pyarrow follows pointers that are null, and reads by lengths that are wrong.
+        # pyarrow follows pointers that are null, and reads by negative lengths and offsets.
         source.importer.check(source.array_capsule, kind == "table")
     joined: pa.Array | pa.RecordBatch
     if kind == "table":
-        batches = [pa.record_batch(source) for source in sources]
-        schema = batches[0].schema
+        schema = as_schema(sources[0].schema_capsule)
+        # Unlike pa.record_batch, this supports offsets, and columns longer than the batch.
+        batches = [pa.RecordBatch.from_struct_array(pa.array(source)) for source in sources]
         columns = [
             concatenate_on_host(columns, field.name, hint)
             for field, *columns in zip(schema, *batches, strict=True)
@@ -172,8 +173,7 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
     the column and `hint`, if the result does not fit into one array.
     """
     arrow_type = arrays[0].type
-    if has_dictionary(arrow_type):
-        # pyarrow uses the old dictionary indices for a lookup without a bounds check.
+    if has_type(arrow_type, _has_unchecked_positions):
         for array in arrays:
             try:
                 array.validate(full=True)
@@ -186,6 +186,13 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
         if large_type == arrow_type:
             raise OverflowError(f"column {quoted(path)}: {error}: {hint}") from error
     return concatenate_on_host([array.cast(large_type) for array in arrays], path, hint)
+
+
+def _has_unchecked_positions(arrow_type: pa.DataType) -> bool:
+    types = pa.types
+    # pyarrow uses dictionary indices, run ends and the positions of list views without checks.
+    unchecked = types.is_dictionary, types.is_run_end_encoded, types.is_list_view
+    return any(is_type(arrow_type) for is_type in (*unchecked, types.is_large_list_view))
 
 
 def _with_large_strings(field: pa.Field) -> pa.Field:

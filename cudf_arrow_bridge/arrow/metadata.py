@@ -108,9 +108,15 @@ def storage_type_of(arrow_type: pa.DataType) -> pa.DataType:
 
 
 def has_type(arrow_type: pa.DataType, is_type: Callable[[pa.DataType], bool]) -> bool:
-    """Return whether the type of a column or one of its children is of a kind."""
-    return is_type(storage_type_of(arrow_type)) or any(
-        has_type(field.type, is_type) for field in child_fields(arrow_type)
+    """Return whether the type of a column or one of its children is of a kind.
+
+    For extension types and run-end encoded types, these include the types that they store.
+    """
+    arrow_type = without_extension(arrow_type)
+    return (
+        is_type(arrow_type)
+        or is_type(storage_type_of(arrow_type))
+        or any(has_type(field.type, is_type) for field in child_fields(arrow_type))
     )
 
 

@@ -215,9 +215,10 @@ def _spec_of(kind: Kind, columns: Sequence[plc.Column]) -> SchemaSpec:
 def _describe(column: plc.Column, default_name: str, parent: plc.Column | None) -> ColumnMetadata:
     """Return the metadata of a column, at each level from its field if it has one."""
     is_struct = column.type().id() == plc.TypeId.STRUCT
+    child_name = "item" if column.type().id() == plc.TypeId.LIST else ""
     of_children = arrow_children(column)
     children = tuple(
-        _describe(child, str(i) if is_struct else "item", column if is_struct else None)
+        _describe(child, str(i) if is_struct else child_name, column if is_struct else None)
         for i, child in enumerate(of_children)
     )
     imported = imported_field(column)

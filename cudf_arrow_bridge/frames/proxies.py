@@ -22,7 +22,9 @@ def unwrapped(obj: Any) -> Any:
 def is_pandas(obj: Any) -> TypeGuard[Any]:
     """Return whether an object, which is not a proxy, is a pandas frame, series or index."""
     for cls in type(obj).__mro__:
-        if cls.__name__ in _CLASSES and cls.__module__.partition(".")[0] == "pandas":
+        package, *modules = cls.__module__.split(".")
+        # The interchange protocol has another class DataFrame.
+        if cls.__name__ in _CLASSES and package == "pandas" and "interchange" not in modules:
             return True
     return False
 

@@ -9,7 +9,7 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge._core.import_.columns import types_of
+from cudf_arrow_bridge._core.import_.columns import main_span, types_of
 from cudf_arrow_bridge._core.schema import import_row, type_rows
 from testing import samples
 from testing.peers.arrays import (
@@ -175,6 +175,11 @@ def test_type_keys_differ_for_columns_of_different_types():
     assert not any(
         other.startswith(one) for one in set(keys) for other in set(keys) if one != other
     )
+
+
+def test_main_span_of_none_raises_an_error():
+    with pytest.raises(AttributeError, match="NoneType"):
+        main_span(None)
 
 
 def shape_of(column):

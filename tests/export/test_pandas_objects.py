@@ -129,6 +129,16 @@ def test_frame_without_columns_keeps_its_number_of_rows(preserve_index):
     assert array.column_names == ([] if preserve_index is False else ["__index_level_0__"])
 
 
+@pytest.mark.filterwarnings("ignore:The Dataframe Interchange Protocol")
+@pytest.mark.parametrize(
+    "function", [cab.to_arrow_device, cab.from_arrow_device, cab.to_arrow_device_stream]
+)
+def test_frame_of_the_interchange_protocol_is_rejected(function):
+    interchange = pd.DataFrame({"a": [1]}).__dataframe__()
+    with pytest.raises(TypeError, match="got an object of type PandasDataFrameXchg"):
+        function(interchange)
+
+
 @pytest.mark.parametrize("name", ["n", None, 3, ("a", 1)])
 @pytest.mark.parametrize(
     "index",

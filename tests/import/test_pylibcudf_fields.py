@@ -12,7 +12,9 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as cab
+from testing.broken import child
 from testing.host import to_plc
+from testing.peers.arrays import struct_of
 from testing.samples import cut_column
 
 DAY = dt.date(2024, 2, 29)
@@ -123,6 +125,15 @@ def test_export_numbers_all_columns_if_one_has_no_imported_name():
         found = exported(plc.Table(columns))
         assert found.schema.names == names
     assert exported(plc.Table([days[0], computed])).schema.types == [pa.date32(), pa.int64()]
+
+
+def test_values_of_a_dictionary_without_a_field_have_no_name():
+    column = to_plc(pa.array(["x", "y"]).dictionary_encode())
+    with_fields = imported(pa.record_batch({"b": [1, 2]})).columns()
+    for table in (plc.Table([column]), plc.Table([column, *with_fields])):
+        schema, _ = cab.to_arrow_device(table).__arrow_c_device_array__()
+        field = child(struct_of(schema), 0)
+        assert (field.name, field.dictionary.contents.name) == (b"0", b"")
 
 
 def test_struct_with_other_children_loses_its_imported_field():

@@ -101,22 +101,20 @@ def test_field_without_a_name_is_imported(to):
 
 
 class EditedBatch:
-    """A batch of texts, of which an attribute of the array or of its buffers is changed."""
+    """A batch whose C struct a function changes."""
 
-    BATCH = pa.record_batch({"a": ["one", "two", None]})
-
-    def __init__(self, name, value):
-        self._name, self._value = name, value
+    def __init__(self, batch, edit):
+        self._batch, self._edit = batch, edit
 
     def _export_to_c(self, address):
-        self.BATCH._export_to_c(address)
-        column = child(ArrowArray.from_address(address), 0)
-        if self._name == "offset of the last text":
-            ctypes.c_int32.from_address(column.buffers[1] + 12).value = self._value
-        elif self._name == "buffer":
-            column.buffers[self._value] = None
-        else:
-            setattr(column, self._name, self._value)
+        self._batch._export_to_c(address)
+        self._edit(ArrowArray.from_address(address))
+
+
+def joined(schema, batches):
+    """Return the concatenated batches, or the error. pyarrow crashes for most hostile ones."""
+    producer = StreamProducer(schema, batches)
+    return in_fork(lambda: repr(pa.record_batch(cab.to_arrow_device(producer)).to_pylist()))
 
 
 @forks
@@ -133,9 +131,75 @@ class EditedBatch:
     ],
 )
 def test_hostile_batches_are_rejected_before_pyarrow_concatenates_them(name, value, reason):
-    batches = [EditedBatch.BATCH, EditedBatch(name, value)]
-    producer = StreamProducer(EditedBatch.BATCH.schema, batches)
-    # pyarrow crashes for most of them.
-    error = in_fork(lambda: repr(cab.to_arrow_device(producer)))
+    def edit(root):
+        column = child(root, 0)
+        if name == "offset of the last text":
+            ctypes.c_int32.from_address(column.buffers[1] + 12).value = value
+        elif name == "buffer":
+            column.buffers[value] = None
+        else:
+            setattr(column, name, value)
+
+    batch = pa.record_batch({"a": ["one", "two", None]})
+    error = joined(batch.schema, [batch, EditedBatch(batch, edit)])
     assert error.startswith("ValueError: column 'a': ")
     assert reason in error
+
+
+@forks
+@pytest.mark.parametrize("in_struct", [False, True])
+@pytest.mark.parametrize("num_batches", [2, 3])
+@pytest.mark.parametrize(
+    ("kind", "buffer", "value"),
+    [
+        ("run ends", 1, 1),
+        ("run ends", 1, -5),
+        ("run ends", 1, 1 << 30),
+        ("list views", 1, 1 << 30),
+        ("list views", 1, -(1 << 30)),
+        ("list views", 2, 1 << 30),
+        ("list views", 2, -1),
+    ],
+)
+def test_hostile_positions_are_rejected_before_pyarrow_uses_them(
+    kind, buffer, value, num_batches, in_struct
+):
+    if kind == "run ends":
+        # The first end is wrong where a last end of any size would be right.
+        position = 0 if value > 3 else 1
+        array = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([7, 8]))
+    else:
+        position = 1
+        array = pa.array([[1, 2], [3, 4]], pa.list_view(pa.int32()))
+    batch = pa.record_batch(
+        {"a": pa.StructArray.from_arrays([array], ["x"]) if in_struct else array}
+    )
+
+    def edit(root):
+        column = child(root, 0, 0) if in_struct else child(root, 0)
+        edited = child(column, 0) if kind == "run ends" else column
+        ctypes.c_int32.from_address(edited.buffers[buffer] + 4 * position).value = value
+
+    error = joined(batch.schema, [EditedBatch(batch, edit)] * num_batches)
+    assert error.startswith("ValueError: column 'a")
+
+
+@forks
+def test_rows_after_the_length_of_a_batch_are_not_concatenated():
+    batch = pa.record_batch({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    shorter = EditedBatch(batch, lambda root: setattr(root, "length", 2))
+    expected = batch.to_pylist()[:2]
+    assert joined(batch.schema, [shorter, batch]) == repr(expected + batch.to_pylist())
+    assert joined(batch.schema, [batch, shorter]) == repr(batch.to_pylist() + expected)
+
+
+@forks
+def test_batches_that_are_slices_of_structs_are_concatenated():
+    batch = pa.record_batch({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+
+    def edit(root):
+        root.offset, root.length = 1, 2
+
+    assert joined(batch.schema, [batch, EditedBatch(batch, edit)]) == repr(
+        [*batch.to_pylist(), *batch.to_pylist()[1:]]
+    )

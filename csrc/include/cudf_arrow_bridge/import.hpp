@@ -200,7 +200,9 @@ class CUDF_ARROW_BRIDGE_EXPORT array_importer {
   /// @return Whether the schema is equal to this one, as `equal_schemas` says
   [[nodiscard]] bool has_schema(ArrowSchema const& schema) const;
 
-  /// Checks an array as an import does before it takes ownership, for other readers of the array.
+  /// Checks an array as an import with `validation::minimal` does, for other readers of the array.
+  /// The contents of buffers are only read if the device type is ARROW_DEVICE_CPU. The caller keeps
+  /// ownership of the array.
   /// @throws std::invalid_argument, std::overflow_error as `import_array`
   void check(ArrowDeviceArray* array, bool is_table) const;
 

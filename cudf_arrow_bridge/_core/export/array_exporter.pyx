@@ -26,6 +26,8 @@ from cudf_arrow_bridge._core.import_.imported_fields cimport fields_key
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec, cache_spec, cached_spec
 
+from cudf_arrow_bridge._core.protocols import ColumnMetadata
+
 
 cdef class ExportInput:
     """The columns of one object to export.
@@ -74,10 +76,7 @@ cdef class ExportInput:
 
 
 def pylibcudf_input(obj, spec_of: Callable[[Kind, tuple[Column, ...]], SchemaSpec]) -> Any:
-    """Return the `ExportInput` of a pylibcudf column or table, or None for any other object.
-
-    `spec_of` returns the spec of columns.
-    """
+    """Return the `ExportInput` of a pylibcudf column or table, or None for any other object."""
     cdef str kind = "column" if isinstance(obj, Column) else "table"
     cdef tuple columns
     cdef size_type num_rows
@@ -87,10 +86,15 @@ def pylibcudf_input(obj, spec_of: Callable[[Kind, tuple[Column, ...]], SchemaSpe
         columns, num_rows = tuple((<Table>obj)._columns), (<Table>obj)._num_rows
     else:
         return None
-    key = kind, types_of(columns), fields_key(columns)
+    fields = fields_key(columns)
+    key = kind, types_of(columns), fields
     spec = cached_spec(key)
     if spec is None:
-        spec = spec_of(kind, columns)
+        if any(fields):
+            spec = spec_of(kind, columns)
+        else:
+            # The core names the fields of a table by position.
+            spec = SchemaSpec([ColumnMetadata()] if kind == "column" else [], {})
         cache_spec(key, spec, None)
     return ExportInput(kind, columns, num_rows, spec)
 

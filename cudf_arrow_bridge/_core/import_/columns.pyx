@@ -139,6 +139,7 @@ cpdef Column rebuild_all(Column column, make_span: Callable[[Any], Any]):
     return rebuild(column, make_span, children)
 
 
+@cython.nonecheck(True)
 cpdef object main_span(Column column):  # type: Any
     """Return the buffer that identifies one level of a column: its offsets, or its data.
 
