@@ -136,11 +136,14 @@ def test_poll_raises_the_exception_of_a_signal_handler(fences, handler):
     def interrupt():
         raise KeyboardInterrupt
 
-    handler(interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        # In this block, since the signal can arrive before `poll` on a busy machine.
+    def poll():
+        # On a busy machine the signal can arrive before the call of `fences.poll`.
         after(0.02, os.kill, os.getpid(), signal.SIGUSR1)
         fences.poll(20)
+
+    handler(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        poll()
 
 
 def test_a_signal_does_not_end_poll(fences, core, handler):
