@@ -68,7 +68,6 @@ class array_import {
   explicit array_import(detail::import_call const& call)
     : call_{call}, source_{detail::open_source(call)}, copies_{call.options.copy}
   {
-    for (std::size_t i = 0; i < num_columns(); ++i) { planned_.push_back(plan(i)); }
     if (!source_.exec.host) { find_facts(); }
     // Columns that are uploaded leave the producer's memory.
     if (call.options.borrow && !source_.to_upload) { owner_ = source_.share; }
@@ -82,9 +81,9 @@ class array_import {
   {
     auto result     = imported_table{};
     result.num_rows = static_cast<cudf::size_type>(source_.root.length);
-    result.columns.reserve(planned_.size());
-    for (auto const& planned : planned_) {
-      copies_.collect([&] { fill(result.columns.emplace_back(), planned); });
+    result.columns.reserve(num_columns());
+    for (std::size_t i = 0; i < num_columns(); ++i) {
+      copies_.collect([&] { fill(result.columns.emplace_back(), plan(i)); });
     }
     copies_.check();
     if (source_.to_upload) {
@@ -128,9 +127,11 @@ class array_import {
 
   void find_facts()
   {
+    auto planned = std::vector<detail::import_level>{};
+    for (std::size_t i = 0; i < num_columns(); ++i) { planned.push_back(plan(i)); }
     auto const root = detail::import_level{call_.types, source_.root, {}, call_.path};
     facts_          = detail::read_device_facts(
-      planned_, call_.is_table ? &root : nullptr, call_.options.sanitize, source_.exec);
+      planned, call_.is_table ? &root : nullptr, call_.options.sanitize, source_.exec);
     if (call_.is_table) {
       check_no_null_rows(detail::find_facts(facts_, call_.types)->null_count, call_.path);
     }
@@ -161,7 +162,6 @@ class array_import {
 
   detail::import_call const& call_;
   detail::source_array source_;
-  std::vector<detail::import_level> planned_;  ///< of each column
   detail::import_facts facts_;         ///< of device memory; host memory is read when needed
   detail::copy_log copies_;            ///< of all columns
   std::shared_ptr<void const> owner_;  ///< of borrowed columns; null: none is borrowed
