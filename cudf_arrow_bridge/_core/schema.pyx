@@ -172,7 +172,7 @@ cpdef SchemaSpec cached_spec(object key):  # type: SchemaSpec | None
 
 
 cpdef int cache_spec(object key, SchemaSpec spec, object kept_alive) except -1:  # type: None
-    """Cache a spec. The key keeps its fields alive; `kept_alive` are objects with addresses in it."""
+    """Cache a spec for a key. `kept_alive` are the objects whose addresses are in the key."""
     global newest_specs
     newest_specs = ((key, spec, kept_alive), *newest_specs[: MAX_SPECS - 1])
     return 0
