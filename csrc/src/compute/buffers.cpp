@@ -247,10 +247,10 @@ rmm::device_buffer lengths_between(offset_range const& offsets, execution const&
   return with_width(type, [&]<typename T>(T) {
     auto result = allocate(lists * width, exec);
     for (std::int64_t list = 0; list < lists; ++list) {
-      // Offsets may be invalid, and the difference of signed integers must not overflow.
-      auto const end = static_cast<std::uint64_t>(load<T>(offsets.first, list + 1));
-      values_of<T>(result)[static_cast<std::size_t>(list)] =
-        static_cast<T>(end - static_cast<std::uint64_t>(load<T>(offsets.first, list)));
+      // Offsets may be invalid, so their difference may overflow.
+      auto const end = load<T>(offsets.first, list + 1);
+      auto& length   = values_of<T>(result)[static_cast<std::size_t>(list)];
+      (void)__builtin_sub_overflow(end, load<T>(offsets.first, list), &length);
     }
     return result;
   });
