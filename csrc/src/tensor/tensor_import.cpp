@@ -259,12 +259,16 @@ imported_table import_columns(tensor_view const& tensor,
                               cuda::stream_ref stream,
                               rmm::device_async_resource_ref mr)
 {
+  // The strides of a tensor without elements are not checked, so no position is computed.
+  auto const is_empty   = layout.elements == 0;
   auto const address_of = [&](std::int64_t position) {
-    return layout.elements == 0
+    return is_empty
              ? nullptr
              : static_cast<std::byte const*>(tensor.data) + position * (layout.type->bits / 8);
   };
-  auto const first_of = [&](std::int64_t i) { return i == 0 ? 0 : i * layout.strides[1]; };
+  auto const first_of = [&](std::int64_t i) {
+    return i == 0 || is_empty ? 0 : i * layout.strides[1];
+  };
   if (layout.is_contiguous() && layout.is_table()) {
     auto data = std::vector<void const*>{};
     for (std::int64_t i = 0; i < layout.columns(); ++i) { data.push_back(address_of(first_of(i))); }

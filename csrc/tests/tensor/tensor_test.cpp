@@ -135,6 +135,15 @@ TEST(Tensor, StridesOfOneElementMayHaveAnyValue)
   EXPECT_EQ(values_of(import_tensor(row).table.view().column(1)), (numbers{7}));
 }
 
+TEST(Tensor, StridesOfNoElementsMayHaveAnyValue)
+{
+  constexpr auto far = std::numeric_limits<std::int64_t>::max() - 1;
+  auto source        = managed_tensor{{0, 3}, {far, far}, {}};
+  auto const table   = import_tensor(source).table.view();
+  EXPECT_EQ(table.num_columns(), 3);
+  EXPECT_EQ(table.num_rows(), 0);
+}
+
 TEST(Tensor, ListsHaveAtMostAsManyElementsAsAColumn)
 {
   for (auto const& shape : std::vector<std::vector<std::int64_t>>{
