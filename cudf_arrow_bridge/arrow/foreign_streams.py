@@ -170,7 +170,8 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
     """Concatenate arrays of one type in host memory.
 
     Strings of 2 GiB or more in total become large strings. Raise OverflowError, with the path of
-    the column and `hint`, if the result does not fit into one array.
+    the column and `hint`, if the result does not fit into one array, and ValueError for dictionary
+    indices, run ends or positions of list views that are out of bounds.
     """
     arrow_type = arrays[0].type
     if has_type(arrow_type, _has_unchecked_positions):
