@@ -225,6 +225,8 @@ TEST(ArrayImporter, ImportsManyArrays)
   for (auto const size : {50U, 0U, 3U}) {
     auto const values = batch_rows(size, 30);
     tracked source{produce(batch_type, values)};
+    importer.check(source.array.get(), true);  // does not take ownership
+    EXPECT_EQ(source.released, 0);
     {
       auto const table = checked(
         importer.import_array(source.array.get(), true, {}, stream(), host_memory_resource()));
@@ -356,6 +358,7 @@ TEST(ArrayImporter, RejectsArraysThatDoNotMatchItsSchema)
 {
   auto const importer = array_importer{*make_schema(batch_type, "batch").get()};
   tracked other{produce(struct_of({flat("int8")}), rows(2, value{rows{number(1)}}))};
+  EXPECT_THROW(importer.check(other.array.get(), true), std::invalid_argument);
   EXPECT_THROW(
     (void)importer.import_array(other.array.get(), true, {}, stream(), host_memory_resource()),
     std::invalid_argument);
